@@ -1,0 +1,69 @@
+"""geomsolve: which geometry a contrastive loss wants, with a proof.
+
+    from geomsolve import Imbalance, solve
+    report = solve(Imbalance(props=[0.7, 0.2, 0.1], loss={"name": "supcon", "temperature": 0.5}))
+    report.structure.kind, report.gram, report.gap
+
+Everything public stands in ``__all__`` and is loaded when first used, so that importing geomsolve costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from geomsolve._version import __version__
+
+if TYPE_CHECKING:
+    from geomsolve.analyses import solve
+    from geomsolve.analyses.base import Report
+    from geomsolve.analyses.imbalance import ImbalanceReport
+    from geomsolve.certificate import Certificate, certify
+    from geomsolve.errors import GeomsolveError, InputError, SolverError
+    from geomsolve.gram.orbits import Orbits
+    from geomsolve.gram.structure import Structure
+    from geomsolve.losses import Loss, make_loss
+    from geomsolve.spec.imbalance import Imbalance
+
+_HOMES = {
+    "solve": "geomsolve.analyses",
+    "Report": "geomsolve.analyses.base",
+    "ImbalanceReport": "geomsolve.analyses.imbalance",
+    "Certificate": "geomsolve.certificate",
+    "certify": "geomsolve.certificate",
+    "GeomsolveError": "geomsolve.errors",
+    "InputError": "geomsolve.errors",
+    "SolverError": "geomsolve.errors",
+    "Orbits": "geomsolve.gram.orbits",
+    "Structure": "geomsolve.gram.structure",
+    "Loss": "geomsolve.losses",
+    "make_loss": "geomsolve.losses",
+    "Imbalance": "geomsolve.spec.imbalance",
+}
+
+__all__ = [
+    "Certificate",
+    "GeomsolveError",
+    "Imbalance",
+    "ImbalanceReport",
+    "InputError",
+    "Loss",
+    "Orbits",
+    "Report",
+    "SolverError",
+    "Structure",
+    "__version__",
+    "certify",
+    "make_loss",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,80 @@
+"""When do all minority classes fall into one point?  Decided by the certificate at the collapsed candidate.
+
+With one majority class the candidate is v = (1, -1, ..., -1), G = v v': all other classes opposite the majority.
+It is optimal iff its dual matrix S (``certificate.py``) is psd; S v = 0 always, so the rest of the spectrum
+decides.  A threshold is where the smallest of these eigenvalues changes sign along a path, found by bisection;
+nothing is solved.  Derived for this project; section 'Where the formulas come from' of the README.
+
+Symbols: v ``sign``, S ``blocks``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import exp, log
+
+import numpy as np
+
+from geomsolve.certificate import dual_blocks
+from geomsolve.gram.orbits import Orbits
+from geomsolve.losses.base import Loss, Objective
+
+TEMPERATURES = (0.005, 200.0)
+"""Range of temperatures that is searched for a threshold."""
+
+ROUNDING = 1e-13
+"""Eigenvalues this small, relative to the entries of S, are zero: losses linear in G sit on the threshold exactly."""
+
+SCAN = 17
+"""Temperatures, evenly in the logarithm, at which the search looks for a change of sign."""
+
+
+def has_majority(orbits: Orbits) -> bool:
+    """Whether one class is more frequent than every other, and there are at least two others to collapse."""
+    return bool(orbits.sizes[0] == 1 and orbits.n_classes > 2)
+
+
+def collapse_margin(objective: Objective, orbits: Orbits) -> float:
+    """Smallest eigenvalue of S at the collapsed candidate, v left out: collapse is optimal iff this is >= 0."""
+    sign = np.where(np.arange(orbits.n_orbits) == 0, 1.0, -1.0)
+    cosines = np.outer(sign, sign)
+    blocks = dual_blocks(orbits, cosines, objective.gradient(cosines))
+    lift = float(np.abs(blocks.quotient).sum())
+    v = np.sqrt(orbits.sizes) * sign
+    v /= np.linalg.norm(v)
+    rest = np.linalg.eigvalsh(blocks.quotient + lift * np.outer(v, v))[0]
+    margin = float(min(rest, blocks.contrast.min()))
+    return 0.0 if abs(margin) <= ROUNDING * lift else margin
+
+
+def roots(collapsed: Callable[[float], bool], low: float, high: float, scan: int, rtol: float = 1e-10) -> list[float]:
+    """Where ``collapsed`` changes along [low, high], by a scan even in the logarithm and bisection."""
+    grid = np.exp(np.linspace(log(low), log(high), scan))
+    states = [collapsed(float(x)) for x in grid]
+    found = []
+    for i in range(scan - 1):
+        if states[i] == states[i + 1]:
+            continue
+        a, b = log(grid[i]), log(grid[i + 1])
+        while b - a > rtol:
+            middle = (a + b) / 2
+            a, b = (middle, b) if collapsed(exp(middle)) == states[i] else (a, middle)
+        found.append(exp((a + b) / 2))
+    return found
+
+
+def nearest_collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
+    """The temperature nearest to the loss's own (by ratio) at which full minority collapse sets in or ends.
+
+    None where the loss has no temperature or kinks, there is no majority, or no temperature in
+    :data:`TEMPERATURES` makes a difference.
+    """
+    temperature = loss.parameters().get("temperature")
+    if temperature is None or not has_majority(orbits):
+        return None
+
+    def collapsed(t: float) -> bool:
+        return collapse_margin(loss.replace(temperature=t).objective(orbits), orbits) >= 0
+
+    found = roots(collapsed, *TEMPERATURES, SCAN)
+    return min(found, key=lambda t: abs(log(t / temperature)), default=None)

@@ -1,0 +1,173 @@
+"""Which geometry does a loss want for these class proportions?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+
+from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
+from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss
+from geomsolve.cli.output import deliver, notify
+from geomsolve.cli.render import cosine_grid, extreme_pair, listing, number, proof_lines
+from geomsolve.gram.simplex import simplex_cosine
+from geomsolve.gram.structure import angle_degrees
+from geomsolve.spec.imbalance import Imbalance
+
+
+@click.command("imbalance", epilog="Example: geomsolve imbalance --props 0.7,0.2,0.1 --temperature 0.5")
+@class_options
+@loss_options
+@solver_options
+@click.option("--full", is_flag=True, help="JSON holds the Gram matrix for any number of classes (else up to 64).")
+@output_options
+def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, full: bool, **flags: Any) -> int:
+    """Which geometry does this loss want for these class proportions?
+
+    Prints the optimal arrangement of the class means, named and as a grid of cosines and angles, with a
+    proof that no embedding has a lower loss. Classes are given by --props, --counts or --dataset.
+    """
+    problem = Imbalance(**split_loss(flags))
+    notify(problem.notices, quiet=quiet)
+    report = imbalance(problem)
+    return deliver(
+        report,
+        lambda screen: show(report, screen, quiet=quiet),
+        as_json=as_json,
+        out=out,
+        no_color=no_color,
+        full=full,
+    )
+
+
+def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
+    """Print the answer for a person: sentence, grid, how sure, what would change it."""
+    screen.print(sentence(report), style="bold")
+    if quiet:
+        return
+    orbits = report.orbits
+    screen.print(setting(report))
+    screen.print()
+    if orbits.n_classes <= max(12, orbits.n_orbits):
+        labels = list(report.names)
+        screen.print(cosine_grid(report.gram, labels, [True] * len(labels), screen.width))
+    else:
+        screen.print(cosine_grid(report.orbit_cosines, orbit_labels(report), list(orbits.sizes == 1), screen.width))
+        screen.print("One row for each group of classes of equal size; its diagonal is the cosine within the group.")
+    screen.print("Cosines between class means below the diagonal, angles above it.\n")
+    tolerance = report.problem["tolerance"]
+    screen.print(proof_lines(report.value, report.lower_bound, report.gap, report.certified, tolerance))
+    unique = {
+        True: "It is the only optimum.",
+        False: "It is not the only optimum: another geometry with the same loss was found.",
+        None: "Whether other geometries reach the same loss was not determined.",
+    }[report.unique]
+    dimensions = f"It needs {report.rank} dimension{'' if report.rank == 1 else 's'}."
+    screen.print(f"{unique} {dimensions}")
+    solver = report.solver
+    effort = f"{solver['iterations']} steps, {solver['seconds']:.2g} s"
+    screen.print(f"Solver: {solver['name']} ({solver['reason']}); {effort}.")
+    change = what_would_change(report)
+    if change:
+        screen.print(f"\n{change}")
+
+
+def sentence(report: ImbalanceReport) -> str:
+    """The answer in one sentence; where the optimum is not unique, it says so before naming one."""
+    if report.unique is False:
+        loss = report.problem["loss"]["name"]
+        return f"{loss} is equally content with many geometries; one of them: {geometry(report)}"
+    return geometry(report)
+
+
+def geometry(report: ImbalanceReport) -> str:
+    """The geometry found, in one sentence."""
+    s, k, names = report.structure, report.orbits.n_classes, report.names
+    loss = report.problem["loss"]["name"]
+    if s.kind == "antipodal":
+        return f"{loss} puts the two classes at opposite points, 180° apart."
+    if s.kind == "regular simplex":
+        return (
+            f"{loss} wants a regular simplex: all {k} classes at {s.min_angle_deg:.1f}° (cosine {s.min_cosine:.4f}) "
+            "from each other, whatever their sizes."
+        )
+    if s.kind == "total collapse":
+        return f"Total collapse: {loss} puts all {k} classes at one point."
+    if s.kind == "orthogonal frame":
+        return f"{loss} wants an orthogonal frame: all {k} classes at 90° from each other."
+    if s.kind == "equiangular":
+        return (
+            f"{loss} wants all {k} classes at the same angle, {s.min_angle_deg:.1f}° (cosine {s.min_cosine:.4f}); "
+            f"a regular simplex would have {angle_degrees(simplex_cosine(k)):.1f}°."
+        )
+    if s.kind == "minority collapse":
+        groups = report.groups()
+        parts = [f"classes {listing(group)}" for group in groups]
+        points = "one point" if len(groups) == 1 else "one point each"
+        rest = k - sum(len(group) for group in groups)
+        points_left = rest + len(groups)
+        opposite = ""
+        if points_left == 2 and s.min_cosine <= -1 + s.tolerance:
+            alone = [name for name in names if all(name not in group for group in groups)]
+            opposite = f", opposite class {alone[0]}" if alone else ", opposite each other"
+        return f"Minority collapse: {loss} puts {', and '.join(parts)} at {points}{opposite}."
+    orbits = report.orbits
+    wide = extreme_pair(report.orbit_cosines, orbits.pairs, largest=False)
+    narrow = extreme_pair(report.orbit_cosines, orbits.pairs, largest=True)
+    low = f"{s.min_angle_deg:.1f}° (between {pair(report, narrow)})"
+    high = f"{s.max_angle_deg:.1f}° (between {pair(report, wide)})"
+    regular = f"{angle_degrees(simplex_cosine(k)):.1f}°"
+    return f"Imbalance bends the simplex: {loss} wants angles from {low} to {high}, not {regular} everywhere."
+
+
+def pair(report: ImbalanceReport, orbits: tuple[int, int]) -> str:
+    """Two orbits as a phrase, by the name of a class in each."""
+    first = np.flatnonzero(report.orbits.index == orbits[0])
+    second = np.flatnonzero(report.orbits.index == orbits[1])
+    a = first[0]
+    b = second[1] if orbits[0] == orbits[1] else second[0]
+    a, b = min(a, b), max(a, b)
+    return f"classes {report.names[a]} and {report.names[b]}"
+
+
+def orbit_labels(report: ImbalanceReport) -> list[str]:
+    """A short name for every orbit: the class's own name, or how many classes of which proportion."""
+    labels = []
+    for g, (size, proportion) in enumerate(zip(report.orbits.sizes, report.orbits.proportions, strict=True)):
+        own = report.names[int(np.flatnonzero(report.orbits.index == g)[0])]
+        labels.append(own if size == 1 else f"{size} x {proportion:.3g}")
+    return labels
+
+
+def setting(report: ImbalanceReport) -> str:
+    """What was asked, with every parameter of the loss that is in force."""
+    loss = dict(report.problem["loss"])
+    name = loss.pop("name")
+    shown = []
+    for key, value in loss.items():
+        label = key.replace("_", " ")
+        if not isinstance(value, bool):
+            shown.append(f"{label} {value if isinstance(value, str) else f'{value:g}'}")
+        elif value:
+            shown.append(label)
+    p = report.orbits.proportions
+    if report.orbits.n_classes <= 8:
+        classes = "proportions " + ", ".join(number(x, 4) for x in p[report.orbits.index])
+    else:
+        spread = f"proportions {number(p.max(), 3)} to {number(p.min(), 3)}"
+        classes = f"{report.orbits.n_classes:,} classes of {len(p):,} sizes, {spread}"
+    return f"Loss {name}, {', '.join([*shown, classes])}."
+
+
+def what_would_change(report: ImbalanceReport) -> str:
+    """The nearest collapse temperature, as a sentence; empty where there is none."""
+    if report.nearest_threshold is None:
+        return ""
+    threshold, now = report.nearest_threshold["value"], report.problem["loss"]["temperature"]
+    rest = f"the {report.orbits.n_classes - 1} smaller classes"
+    yours = f"(yours is {number(now, 4)})"
+    if now < threshold:
+        return f"Above temperature {number(threshold, 4)} {rest} would collapse into one point {yours}."
+    return f"Below temperature {number(threshold, 4)} {rest} would no longer be one point {yours}."

@@ -1,0 +1,47 @@
+"""What is built in: losses and data sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.table import Table
+
+from geomsolve.cli.output import console, to_json
+from geomsolve.losses import REGISTRY
+from geomsolve.spec.datasets import EXAMPLES, dataset
+
+
+@click.command("list", epilog="Example: geomsolve list datasets")
+@click.argument("what", type=click.Choice(["losses", "datasets"]))
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text.")
+@click.option("--no-color", is_flag=True, help="No colour.")
+def command(what: str, as_json: bool, no_color: bool) -> None:
+    """List the built-in losses or data sets, each with its source."""
+    rows: list[dict[str, Any]] = []
+    if what == "losses":
+        for name, cls in sorted(REGISTRY.items()):
+            flags = [p.flags[-1] for p in cls.takes().values()]
+            rows.append({"name": name, "summary": cls.summary, "flags": flags, "source": cls.source})
+    else:
+        for d in map(dataset, EXAMPLES):
+            counts = {"samples": sum(d.counts), "largest": max(d.counts), "smallest": min(d.counts)}
+            rows.append({"name": d.name, "classes": len(d.counts), **counts, "source": d.source})
+    if as_json:
+        click.echo(to_json({"schema": "geomsolve/1", "command": "list", what: rows}))
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for key, value in rows[0].items():
+        table.add_column(key, justify="right" if isinstance(value, int) else "left", no_wrap=key == "name")
+    for row in rows:
+        table.add_row(*map(cell, row.values()))
+    console(no_color=no_color).print(table)
+    if what == "datasets":
+        click.echo("cifar10-lt and cifar100-lt take any imbalance factor: cifar10-lt:37.")
+
+
+def cell(value: Any) -> str:
+    """A value as the text of a table cell."""
+    if isinstance(value, list):
+        return " ".join(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,108 @@
+"""The entry point: finds commands, and turns every error into one message and an exit code.
+
+0  answered and certified        1  answered, but not certified or not as expected
+2  bad flags or problem file     3  no solver gave a usable answer        130  interrupted
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from geomsolve._version import __version__
+from geomsolve.errors import GeomsolveError, InputError, nearest
+
+_COMMANDS = Path(__file__).parent / "commands"
+
+
+def flag_of(field: str) -> str:
+    """The flag that fills a problem's field: ``loss.full_batch`` is ``--full-batch``, ``loss.name`` is ``--loss``."""
+    name = field.removesuffix(".name").split(".")[-1]
+    return "--" + name.replace("_", "-")
+
+
+class Commands(click.Group):
+    """A group whose commands are the modules of ``geomsolve.cli.commands``, imported only when one is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(p.stem.replace("_", "-") for p in _COMMANDS.glob("[!_]*.py"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = importlib.import_module(f"geomsolve.cli.commands.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+            raise click.UsageError(f"there is no command {args[0]!r}; {nearest(args[0], self.list_commands(ctx))}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = []
+        for name in self.list_commands(ctx):
+            source = (_COMMANDS / f"{name.replace('-', '_')}.py").read_text(encoding="utf-8")
+            rows.append((name, (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example: geomsolve imbalance --props 0.7,0.2,0.1",
+)
+@click.version_option(__version__, prog_name="geomsolve")
+def cli() -> None:
+    """Which embedding geometry does a contrastive loss want, and is that proven?
+
+    Every answer is printed with a lower bound that is recomputed independently of the solver.
+    """
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """Say what went wrong on stderr and end with ``code``."""
+    click.echo(f"Error: {message}", err=True)
+    sys.exit(code)
+
+
+def main() -> None:
+    """Run the command line; never shows a traceback unless ``--debug`` is among the flags."""
+    debug = "--debug" in sys.argv[1:]
+    try:
+        code = cli.main(standalone_mode=False)
+        sys.stdout.flush()
+    except click.UsageError as error:
+        where = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
+        fail(f"{error.format_message()}{where}", 2)
+    except click.ClickException as error:
+        fail(error.format_message(), error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        fail("interrupted", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has gone
+        sys.exit(0)
+    except GeomsolveError as error:
+        if debug:
+            raise
+        if isinstance(error, InputError) and error.field:
+            fail(f"{flag_of(error.field)}: {error.message}", error.exit_code)
+        fail(str(error), error.exit_code)
+    except MemoryError:
+        fail("out of memory; use fewer distinct proportions", 3)
+    except OSError as error:
+        if debug:
+            raise
+        fail(f"{error.filename or 'file'}: {error.strerror or error}", 2)
+    except Exception as error:
+        if debug:
+            raise
+        fail(f"internal error, please report it: {type(error).__name__}: {error} (--debug shows where)", 3)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,72 @@
+"""Flags that several commands share, each said once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from geomsolve.losses import REGISTRY
+from geomsolve.solvers.choose import SOLVERS
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def stacked(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Several click options as one decorator, shown by ``--help`` in the order given."""
+
+    def apply(function: F) -> F:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+output_options = stacked(
+    click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text."),
+    click.option("--out", type=click.Path(dir_okay=False), metavar="FILE", help="Also write the JSON object to FILE."),
+    click.option("--quiet", is_flag=True, help="Only the sentence with the answer; no notices."),
+    click.option("--no-color", is_flag=True, help="No colour (the variable NO_COLOR does the same)."),
+    click.option("--debug", is_flag=True, help="Show the traceback of an error."),
+)
+
+solver_options = stacked(
+    click.option("--solver", metavar="|".join(SOLVERS), help="How to solve (default auto, which says what it chose)."),
+    click.option(
+        "--tolerance", type=float, metavar="TOL", help="Relative gap that counts as certified (default 1e-6)."
+    ),
+    click.option("--seed", type=int, metavar="N", help="Seed of anything random (default 0)."),
+)
+
+class_options = stacked(
+    click.option("--props", metavar="LIST", help="Class proportions: 0.7,0.2,0.1, 90*0.01,0.1, 1/3,2/3, @file or -."),
+    click.option("--counts", metavar="LIST", help="Samples of each class, as whole numbers."),
+    click.option("--dataset", metavar="NAME", help="A built-in data set; see geomsolve list datasets."),
+    click.option("--names", metavar="LIST", help="Class names, one a class."),
+)
+
+
+def loss_options(function: F) -> F:
+    """``--loss`` and one flag for every parameter that some loss takes."""
+    parameters = {p.name: p for cls in REGISTRY.values() for p in cls.takes().values()}
+    options: list[Callable[[Any], Any]] = [
+        click.option("--loss", metavar="NAME", help="The loss (default supcon); see geomsolve list losses.")
+    ]
+    for parameter in parameters.values():
+        users = ", ".join(sorted(name for name, cls in REGISTRY.items() if parameter.name in cls.takes()))
+        text = f"{parameter.help} [{users}]"
+        if parameter.metavar:
+            options.append(click.option(*parameter.flags, parameter.name, metavar=parameter.metavar, help=text))
+        else:
+            options.append(click.option(*parameter.flags, parameter.name, is_flag=True, default=None, help=text))
+    return stacked(*options)(function)
+
+
+def split_loss(flags: dict[str, Any]) -> dict[str, Any]:
+    """Gather the loss flags among ``flags`` into ``{"loss": {...}}``; flags that were not given are left out."""
+    names = {name for cls in REGISTRY.values() for name in cls.takes()}
+    given = {key: value for key, value in flags.items() if value is not None}
+    loss = {key: given.pop(key) for key in list(given) if key in names}
+    return {**given, "loss": {"name": given.pop("loss", "supcon"), **loss}}

@@ -1,0 +1,75 @@
+"""Where answers go: text or JSON on stdout, notices on stderr, files written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from geomsolve.analyses.base import Report
+from geomsolve.errors import InputError
+
+
+def console(*, no_color: bool) -> Console:
+    """A console for stdout: as wide as the terminal, 100 columns where there is none, markup and emoji off."""
+    width = None if sys.stdout.isatty() else 100
+    return Console(no_color=no_color or None, width=width, markup=False, emoji=False, highlight=False)
+
+
+def to_json(answer: dict[str, Any]) -> str:
+    """One JSON object, keys sorted, without NaN or Infinity."""
+    return json.dumps(answer, sort_keys=True, allow_nan=False, ensure_ascii=False)
+
+
+def write_atomically(path: str | Path, content: str) -> None:
+    """Write ``content`` so that the file is at any moment either what it was or complete."""
+    target = Path(path)
+    if target.exists() and not target.is_file():  # a device such as /dev/null is written to, not replaced
+        target.write_text(content, encoding="utf-8")
+        return
+    if not target.parent.is_dir():
+        raise InputError(f"there is no folder {str(target.parent)!r}", field="out")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(name).chmod(0o666 & ~mask)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def deliver(
+    report: Report, show: Callable[[Console], None], *, as_json: bool, out: str | None, no_color: bool, **detail: Any
+) -> int:
+    """Give a report to the user, as JSON or by ``show``, and to the file ``out``; returns the exit code.
+
+    ``detail`` is passed on to ``report.to_dict``.
+    """
+    text = to_json(report.to_dict(**detail)) if as_json or out else ""
+    if out:
+        write_atomically(out, text + "\n")
+    if as_json:
+        click.echo(text)
+    else:
+        show(console(no_color=no_color))
+    return report.exit_code
+
+
+def notify(notices: tuple[str, ...], *, quiet: bool) -> None:
+    """Say on stderr what was understood differently from what was written."""
+    if not quiet:
+        for notice in notices:
+            click.echo(f"Note: {notice}", err=True)

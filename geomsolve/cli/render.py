@@ -1,0 +1,93 @@
+"""Pieces of text that several commands print: numbers, grids of cosines, how sure an answer is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from geomsolve.gram.structure import angle_degrees
+from geomsolve.gram.types import FloatArray
+
+COLD, HOT = (33, 102, 172), (178, 24, 43)
+"""Colours of cosine -1 and +1: the ends of a scale that stays legible for colour-blind readers; 0 is white."""
+
+
+def number(x: float, digits: int = 6) -> str:
+    """A number for a person: ``digits`` significant ones."""
+    return f"{x:.{digits}g}"
+
+
+def colour(cosine: float) -> Style:
+    """Background for a cosine: blue below 0, red above, white at 0."""
+    weight = min(1.0, abs(cosine))
+    end = COLD if cosine < 0 else HOT
+    red, green, blue = (round(255 + (c - 255) * weight) for c in end)
+    ink = "white" if weight > 0.6 else "black"
+    return Style(color=ink, bgcolor=f"rgb({red},{green},{blue})")
+
+
+def chosen(count: int, fits: int) -> list[int | None]:
+    """Positions to show when only ``fits`` of ``count`` do: the first and the last, None where some are left out."""
+    if count <= fits:
+        return list(range(count))
+    tail = fits // 2
+    return [*range(fits - tail - 1), None, *range(count - tail, count)]
+
+
+def cosine_grid(cosines: FloatArray, labels: Sequence[str], single: Sequence[bool], width: int) -> Table:
+    """Cosines on and below the diagonal, angles in degrees above it, as many as ``width`` columns of text hold.
+
+    ``cosines`` (m, m); where ``single`` is true the diagonal describes no pair and shows a dot.
+    """
+    longest = max(len(label) for label in labels)
+    margin = min(longest, 24)
+    cell = max(7, min(longest, 12, (width - margin - 1) // len(labels) - 1))
+    positions = chosen(len(labels), max(4, (width - margin - 1) // (cell + 1)))
+    grid = Table(box=None, padding=(0, 1, 0, 0), show_header=True, header_style="bold")
+    grid.add_column("", no_wrap=True, max_width=margin, overflow="ellipsis")
+    for b in positions:
+        title = "…" if b is None else labels[b]
+        grid.add_column(title, justify="right", no_wrap=True, max_width=cell, overflow="ellipsis")
+    for a in positions:
+        if a is None:
+            grid.add_row("…", *("…" for _ in positions))
+            continue
+        cells: list[Text] = []
+        for b in positions:
+            if b is None:
+                cells.append(Text("…"))
+            elif a == b and single[a]:
+                cells.append(Text("·"))
+            else:
+                cosine = float(cosines[a, b])
+                shown = f"{angle_degrees(cosine):.1f}°" if b > a else f"{cosine:+.4f}"
+                cells.append(Text(shown, style=colour(cosine)))
+        grid.add_row(Text(labels[a], style="bold"), *cells)
+    return grid
+
+
+def proof_lines(value: float, lower_bound: float, gap: float, certified: bool, tolerance: float) -> str:
+    """How sure the answer is, in one or two sentences."""
+    figures = f"loss value {number(value, 9)} nats; no embedding goes below {number(lower_bound, 9)} (gap {gap:.1e})"
+    if certified:
+        return f"Proven: {figures}."
+    allowed = tolerance * max(1.0, abs(value))
+    return f"NOT PROVEN: {figures}; a proof needs a gap of at most {allowed:.1e}. Try another --solver."
+
+
+def listing(names: Sequence[str], most: int = 8) -> str:
+    """Names as a phrase: 'a, b and c', or the first few and how many more."""
+    if len(names) > most:
+        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else list(names))
+
+
+def extreme_pair(cosines: FloatArray, pairs: FloatArray, largest: bool) -> tuple[int, int]:
+    """Positions of the two orbits with the largest or smallest cosine between different classes."""
+    masked = np.where(pairs > 0, cosines, -np.inf if largest else np.inf)
+    flat = int(np.argmax(masked) if largest else np.argmin(masked))
+    return flat // cosines.shape[0], flat % cosines.shape[0]

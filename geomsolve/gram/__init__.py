@@ -1,0 +1,1 @@
+"""Linear algebra of Gram and distance matrices; numpy and scipy only."""

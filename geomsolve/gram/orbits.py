@@ -1,0 +1,159 @@
+"""The symmetry reduction: classes with equal proportions are interchangeable.
+
+Averaging a Gram matrix over the permutations that keep the proportions changes neither its
+feasibility nor raises a convex loss, so some optimum depends only on the *orbits* (groups of classes
+with equal proportion) of the two classes.  It is then given by m x m cosines C instead of K x K:
+
+    G_ab = C_gh   for different classes a in orbit g, b in orbit h,      G_aa = 1.
+
+Every symmetric matrix A of this form, with diagonal a_g, is block-diagonal in a fixed basis:
+
+    quotient   Q_gh = sqrt(n_g n_h) A_gh,  Q_gg = a_g + (n_g - 1) A_gg     (m x m, seen once)
+    contrast   c_g  = a_g - A_gg                                          (seen n_g - 1 times)
+
+so its eigenvalues cost m^3, however many classes there are.  For a Gram matrix Q_gg = n_g says that
+orbit g has collapsed to a point, and Q_gg = 0 that it is a centred simplex of its own.
+
+Symbols: K ``n_classes``, m ``n_orbits``, n_g ``sizes``, p_a ``proportions``, C ``cosines``,
+Q ``Blocks.quotient``, c ``Blocks.contrast``.  Diagonals of ``cosines`` that belong to an orbit of
+one class describe no pair; they are kept at 1 and never used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from geomsolve.gram.types import FloatArray, IntArray
+
+EQUAL_PROPORTIONS = 1e-12
+"""Proportions closer than this, relatively, belong to one orbit: they differ by rounding only."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A permutation-invariant symmetric matrix, block-diagonalised (see the module's text).
+
+    ``quotient`` (m, m); ``contrast`` (m,), +inf where the orbit has one class and hence no contrast.
+    """
+
+    quotient: FloatArray
+    contrast: FloatArray
+
+    def min_eigenvalue(self) -> float:
+        """Smallest eigenvalue of the full K x K matrix."""
+        return float(min(np.linalg.eigvalsh(self.quotient)[0], self.contrast.min()))
+
+
+@dataclass(frozen=True, eq=False)
+class Orbits:
+    """Groups of interchangeable classes.
+
+    ``sizes`` (m,) classes in each orbit; ``proportions`` (m,) proportion of *one* class of the orbit;
+    ``index`` (K,) the orbit of each class; ``counts`` (m,) samples of one class, where they are known.
+    """
+
+    sizes: IntArray
+    proportions: FloatArray
+    index: IntArray
+    counts: FloatArray | None = None
+
+    @classmethod
+    def of(cls, proportions: ArrayLike, counts: ArrayLike | None = None, *, rtol: float = EQUAL_PROPORTIONS) -> Orbits:
+        """Group classes whose proportions agree within ``rtol``; orbits run from frequent to rare.
+
+        ``proportions`` (K,), positive, sum 1.
+        """
+        p = np.asarray(proportions, dtype=np.float64)
+        order = np.argsort(-p, kind="stable")
+        ranked = p[order]
+        new = np.concatenate([[True], ranked[:-1] - ranked[1:] > rtol * ranked[:-1]])
+        index = np.empty(p.size, dtype=np.int64)
+        index[order] = np.cumsum(new) - 1
+        first = order[np.flatnonzero(new)]
+        n = None if counts is None else np.asarray(counts, dtype=np.float64)[first]
+        return cls(np.bincount(index).astype(np.int64), p[first], index, n)
+
+    @classmethod
+    def trivial(cls, proportions: ArrayLike, counts: ArrayLike | None = None) -> Orbits:
+        """One orbit a class: no reduction.  The independent route that tests and benchmarks compare with."""
+        p = np.asarray(proportions, dtype=np.float64)
+        n = None if counts is None else np.asarray(counts, dtype=np.float64)
+        return cls(np.ones(p.size, dtype=np.int64), p, np.arange(p.size), n)
+
+    @property
+    def n_orbits(self) -> int:
+        return int(self.sizes.size)
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.index.size)
+
+    @cached_property
+    def others(self) -> FloatArray:
+        """(m, m): how many classes of orbit h differ from a given class of orbit g, n_h - [g = h]."""
+        return np.tile(self.sizes.astype(np.float64), (self.n_orbits, 1)) - np.eye(self.n_orbits)
+
+    @cached_property
+    def pairs(self) -> FloatArray:
+        """(m, m): ordered pairs of different classes from orbits g and h, n_g (n_h - [g = h])."""
+        pairs: FloatArray = self.sizes[:, None] * self.others
+        return pairs
+
+    def lift(self, cosines: FloatArray) -> FloatArray:
+        """The (K, K) Gram matrix of orbit cosines (m, m)."""
+        gram = cosines[np.ix_(self.index, self.index)]
+        np.fill_diagonal(gram, 1.0)
+        return gram
+
+    def reduce(self, gram: FloatArray) -> FloatArray:
+        """Orbit cosines (m, m) of a (K, K) Gram matrix, averaged over the symmetry: ``reduce(lift(C)) == C``."""
+        member = np.eye(self.n_orbits)[self.index]
+        total = member.T @ gram @ member - np.diag(member.T @ np.diag(gram))
+        cosines: FloatArray = np.divide(total, self.pairs, out=np.ones_like(total), where=self.pairs > 0)
+        return cosines
+
+    def blocks(self, diagonal: FloatArray, off_diagonal: FloatArray) -> Blocks:
+        """Block-diagonalise the matrix with ``diagonal`` (m,) and ``off_diagonal`` (m, m) entries by orbit."""
+        root = np.sqrt(self.sizes)
+        quotient = root[:, None] * off_diagonal * root
+        inner = np.diag(off_diagonal)
+        np.fill_diagonal(quotient, diagonal + (self.sizes - 1) * inner)
+        return Blocks(quotient, np.where(self.sizes > 1, diagonal - inner, np.inf))
+
+    def gram_blocks(self, cosines: FloatArray) -> Blocks:
+        """:meth:`blocks` of the Gram matrix, whose diagonal is 1."""
+        return self.blocks(np.ones(self.n_orbits), cosines)
+
+    def nearest_gram(self, cosines: FloatArray) -> FloatArray:
+        """Repair to exact feasibility: clip negative eigenvalues, then rescale to a unit diagonal."""
+        blocks = self.gram_blocks((cosines + cosines.T) / 2)
+        values, vectors = np.linalg.eigh(blocks.quotient)
+        quotient = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        contrast = np.where(self.sizes > 1, np.maximum(blocks.contrast, 0.0), 0.0)
+        diagonal = (np.diag(quotient) + (self.sizes - 1) * contrast) / self.sizes
+        scale = 1 / np.sqrt(diagonal * self.sizes)
+        repaired: FloatArray = scale[:, None] * quotient * scale
+        inner = (np.diag(quotient) - contrast) / (diagonal * self.sizes)
+        np.fill_diagonal(repaired, np.where(self.sizes > 1, np.clip(inner, -1.0, 1.0), 1.0))
+        return np.clip(repaired, -1.0, 1.0)
+
+    def factor(self, cosines: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Vectors of feasible orbit cosines: ``centroids`` (m, m) and ``spread`` (m,) >= 0.
+
+        C_gh = <centroid_g, centroid_h> for g != h and C_gg = |centroid_g|^2 - spread_g^2 / (n_g - 1): each
+        class is its orbit's centroid plus its own corner of a regular simplex, |centroid|^2 + spread^2 = 1.
+        """
+        blocks = self.gram_blocks(cosines)
+        values, vectors = np.linalg.eigh(blocks.quotient)
+        centroids = vectors * np.sqrt(np.maximum(values, 0.0)) / np.sqrt(self.sizes)[:, None]
+        contrast = np.where(self.sizes > 1, np.maximum(blocks.contrast, 0.0), 0.0)
+        return centroids, np.sqrt(contrast * (self.sizes - 1) / self.sizes)
+
+    def eigenvalues(self, blocks: Blocks) -> FloatArray:
+        """All K eigenvalues of a block-diagonalised matrix, ascending, each as often as it occurs."""
+        repeated = np.repeat(np.where(self.sizes > 1, blocks.contrast, 0.0), self.sizes - 1)
+        return np.sort(np.concatenate([np.linalg.eigvalsh(blocks.quotient), repeated]))

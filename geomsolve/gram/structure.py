@@ -1,0 +1,101 @@
+"""What the answer is called: the most specific name that holds, with the figures that show it.
+
+Two class means coincide, are opposite, and so on only up to the accuracy of the answer: a gap of
+F - F* <= gap leaves entries of the Gram matrix uncertain by about sqrt(gap), so names are decided with
+
+    tol = max(1e-6, 10 sqrt(gap)).
+
+Symbols: K ``n_classes``, C ``cosines`` (orbit form), tol ``tolerance``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import acos, degrees, sqrt
+
+import numpy as np
+
+from geomsolve.gram.orbits import Orbits
+from geomsolve.gram.simplex import simplex_cosine
+from geomsolve.gram.types import FloatArray
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A named geometry and its evidence.
+
+    ``kind`` is one of 'antipodal', 'regular simplex', 'total collapse', 'orthogonal frame', 'equiangular',
+    'minority collapse', 'symmetric by proportion', 'general'.  ``groups`` lists the classes (their
+    positions) that coincide, one tuple a point that holds two or more.  Angles are in degrees.
+    ``simplex_distance`` is the largest |cosine - (-1/(K-1))|.
+    """
+
+    kind: str
+    groups: tuple[tuple[int, ...], ...]
+    min_cosine: float
+    max_cosine: float
+    min_angle_deg: float
+    max_angle_deg: float
+    simplex_distance: float
+    tolerance: float
+
+
+def structure_tolerance(gap: float) -> float:
+    """tol = max(1e-6, 10 sqrt(gap)): how exactly cosines are known when the loss is known within ``gap``."""
+    return max(1e-6, 10 * sqrt(gap))
+
+
+def angle_degrees(cosine: float) -> float:
+    return degrees(acos(min(1.0, max(-1.0, cosine))))
+
+
+def coinciding(orbits: Orbits, cosines: FloatArray, tolerance: float) -> tuple[tuple[int, ...], ...]:
+    """Groups of two or more classes whose mutual cosines are 1 within ``tolerance``, as positions of classes."""
+    same = cosines >= 1 - tolerance
+    splits = (orbits.sizes > 1) & ~np.diag(same)
+    groups = []
+    left = [g for g in range(orbits.n_orbits) if not splits[g]]
+    while left:
+        head = left[0]
+        together = [g for g in left if g == head or same[head, g]]
+        left = [g for g in left if g not in together]
+        members = np.flatnonzero(np.isin(orbits.index, together))
+        if members.size > 1:
+            groups.append(tuple(int(a) for a in members))
+    return tuple(sorted(groups))
+
+
+def classify(orbits: Orbits, cosines: FloatArray, gap: float) -> Structure:
+    """Name the geometry of feasible orbit cosines (m, m) whose loss is within ``gap`` of the optimum."""
+    tol = structure_tolerance(gap)
+    n_classes = orbits.n_classes
+    entries = cosines[orbits.pairs > 0]
+    low, high = float(entries.min()), float(entries.max())
+    simplex = simplex_cosine(n_classes)
+    groups = coinciding(orbits, cosines, tol)
+
+    def everywhere(cosine: float) -> bool:
+        return low >= cosine - tol and high <= cosine + tol
+
+    if n_classes == 2 and everywhere(-1.0):
+        kind = "antipodal"
+    elif everywhere(simplex):
+        kind = "regular simplex"
+    elif everywhere(1.0):
+        kind = "total collapse"
+    elif everywhere(0.0):
+        kind = "orthogonal frame"
+    elif everywhere((low + high) / 2):
+        kind = "equiangular"
+    elif groups:
+        kind = "minority collapse"
+    else:
+        kind = "symmetric by proportion" if orbits.n_orbits < n_classes else "general"
+    distance = max(abs(low - simplex), abs(high - simplex))
+    return Structure(kind, groups, low, high, angle_degrees(high), angle_degrees(low), distance, tol)
+
+
+def names_of(groups: Sequence[Sequence[int]], names: Sequence[str]) -> list[list[str]]:
+    """Groups of class positions as groups of class names."""
+    return [[names[a] for a in group] for group in groups]

@@ -1,0 +1,33 @@
+"""The losses, one file a family.  Every module here is imported, so a new loss is one new file."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from geomsolve.losses.base import (
+    REGISTRY,
+    ConeForm,
+    Curvature,
+    LogTerms,
+    Loss,
+    Minorant,
+    Objective,
+    make_loss,
+    register,
+)
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+__all__ = [
+    "REGISTRY",
+    "ConeForm",
+    "Curvature",
+    "LogTerms",
+    "Loss",
+    "Minorant",
+    "Objective",
+    "make_loss",
+    "register",
+]

@@ -1,0 +1,36 @@
+"""Alignment and uniformity (Wang & Isola 2020), after within-class collapse, where alignment is perfect:
+
+    F = log sum_ab p_a p_b e^{-s |x_a - x_b|^2} = log sum_ab p_a p_b e^{-2 s (1 - G_ab)}.
+
+Symbols: s ``uniform_t``, p_a ``proportions``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from geomsolve.gram.orbits import Orbits
+from geomsolve.losses.base import Loss, Objective, register
+from geomsolve.losses.logsum import LogSum
+from geomsolve.losses.parameters import UNIFORM_T, parameter
+
+
+@register
+@dataclass(frozen=True)
+class AlignUniform(Loss):
+    """Uniformity of class means; see the module."""
+
+    name: ClassVar[str] = "align-uniform"
+    summary: ClassVar[str] = "log of the mean Gaussian potential between class means"
+    source: ClassVar[str] = "Wang & Isola 2020"
+
+    uniform_t: float = parameter(UNIFORM_T, 2.0)
+
+    def objective(self, orbits: Orbits) -> Objective:
+        p = orbits.proportions
+        weights = (orbits.pairs * np.outer(p, p)).reshape(1, -1)
+        own = np.array([np.sum(orbits.sizes * p**2)])
+        return LogSum(weights, own, np.ones(1), 2 * self.uniform_t, unique_minimiser=True)

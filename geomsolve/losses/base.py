@@ -1,0 +1,184 @@
+"""What every loss is: a name with parameters that, for given classes, becomes a convex function of cosines.
+
+A :class:`Loss` holds the parameters a user chose.  ``loss.objective(orbits)`` binds it to class proportions
+and gives an :class:`Objective`: F as a function of the m x m orbit cosines C (see ``gram/orbits.py``), with
+
+    A_gh = dF/dC_gh,  C_gh and C_hg taken as independent entries, so dF = sum_gh A_gh dC_gh,
+
+its curvature A' = (d^2F)[C'], and, where there is one, its cone form for a conic solver.
+Adding a loss is adding one file here: the registry finds it.
+
+Symbols: F ``value``, A ``gradient``, C ``cosines``, K ``n_classes``, m ``n_orbits``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from geomsolve.errors import InputError, nearest
+from geomsolve.gram.orbits import Orbits
+from geomsolve.gram.types import FloatArray, IntArray
+from geomsolve.losses.parameters import Parameter
+
+Curvature = Callable[[FloatArray], FloatArray]
+
+
+def _none() -> FloatArray:
+    return np.zeros(0)
+
+
+@dataclass(frozen=True)
+class LogTerms:
+    """sum_r mass_r log( exp(log_offset_r) + sum over terms of row r: exp(scale (C[g, h] - 1) + log_weight) ).
+
+    ``mass``, ``log_offset`` (R,), the latter -inf for no offset; ``row``, ``g``, ``h``, ``log_weight`` (T,).
+    """
+
+    mass: FloatArray
+    log_offset: FloatArray
+    row: IntArray
+    g: IntArray
+    h: IntArray
+    log_weight: FloatArray
+    scale: float
+
+
+@dataclass(frozen=True)
+class ConeForm:
+    """F as data that a conic solver understands:
+
+    F = constant + sum_gh linear_gh C_gh + logs + sum_gh hinge_gh max(C_gh - knee, 0) + sum_gh square_gh C_gh^2.
+    """
+
+    n_orbits: int
+    constant: float = 0.0
+    linear: FloatArray = field(default_factory=_none)
+    logs: LogTerms | None = None
+    hinge: FloatArray = field(default_factory=_none)
+    knee: float = 0.0
+    square: FloatArray = field(default_factory=_none)
+
+    def value(self, cosines: FloatArray) -> float:
+        """F at orbit cosines, evaluated from the data alone."""
+        total = self.constant
+        if self.linear.size:
+            total += float(np.sum(self.linear * cosines))
+        if self.hinge.size:
+            total += float(np.sum(self.hinge * np.maximum(cosines - self.knee, 0)))
+        if self.square.size:
+            total += float(np.sum(self.square * cosines**2))
+        if self.logs is not None:
+            logs = self.logs
+            sums = np.exp(logs.log_offset)
+            np.add.at(sums, logs.row, np.exp(logs.scale * (cosines[logs.g, logs.h] - 1) + logs.log_weight))
+            total += float(logs.mass @ np.log(sums))
+        return total
+
+
+@dataclass(frozen=True)
+class Minorant:
+    """An affine function below F everywhere: F(C') >= value + sum_gh slope_gh (C'_gh - C_gh)."""
+
+    value: float
+    slope: FloatArray
+
+
+class Objective(ABC):
+    """F on orbit cosines.  ``smooth`` says whether F has a gradient everywhere.
+
+    ``unique_minimiser`` says that F, as a function of all K(K-1)/2 cosines, has at most one minimiser on any
+    convex set (because it is strictly convex, for one); False claims nothing.
+    """
+
+    smooth: bool = True
+    unique_minimiser: bool = False
+
+    @abstractmethod
+    def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
+        """F in nats, and its gradient A (m, m), at orbit cosines (m, m)."""
+
+    def value(self, cosines: FloatArray) -> float:
+        return self.evaluate(cosines)[0]
+
+    def gradient(self, cosines: FloatArray) -> FloatArray:
+        return self.evaluate(cosines)[1]
+
+    @abstractmethod
+    def curvature(self, cosines: FloatArray) -> Curvature:
+        """The map from a change C' of the cosines (m, m) to the change A' of the gradient (m, m)."""
+
+    def minorant(self, cosines: FloatArray, slopes: FloatArray | None = None) -> Minorant:
+        """The best known affine lower bound of F that touches it near ``cosines``: the tangent, if F is smooth.
+
+        ``slopes`` (m, m): a solver's suggestion where the tangent is not unique.  It need not be right: any
+        suggestion is first made admissible, so a wrong one only gives a weaker bound.
+        """
+        return Minorant(*self.evaluate(cosines))
+
+    def cone_form(self) -> ConeForm | None:
+        """F for a conic solver, or None where none of reasonable size exists."""
+        return None
+
+
+class Loss(ABC):
+    """A loss with its parameters; subclasses are frozen dataclasses whose fields are :class:`Parameter` s.
+
+    ``name`` as on the command line, ``summary`` in one line, ``source`` of the formula.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    source: ClassVar[str]
+
+    @abstractmethod
+    def objective(self, orbits: Orbits) -> Objective:
+        """Bind the loss to classes; raises :class:`InputError` if these lack something it needs."""
+
+    @classmethod
+    def takes(cls) -> dict[str, Parameter]:
+        """The parameters of this loss by name."""
+        return {f.name: f.metadata["parameter"] for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+
+    def parameters(self) -> dict[str, Any]:
+        """The value of every parameter that is in force; those that are None (not in play) are left out."""
+        return {name: value for name in self.takes() if (value := getattr(self, name)) is not None}
+
+    def replace(self, **changes: Any) -> Loss:
+        """The same loss with some parameters changed."""
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+REGISTRY: dict[str, type[Loss]] = {}
+
+
+def register(cls: type[Loss]) -> type[Loss]:
+    """Class decorator: make a loss known under its name."""
+    REGISTRY[cls.name] = cls
+    return cls
+
+
+def make_loss(name: str, parameters: dict[str, Any]) -> Loss:
+    """The loss called ``name`` with the given parameters, checked; the rest take their defaults."""
+    try:
+        cls = REGISTRY[name]
+    except KeyError:
+        raise InputError(f"unknown loss {name!r}; {nearest(name, REGISTRY)}", field="loss.name") from None
+    takes = cls.takes()
+    values = {}
+    for key, value in parameters.items():
+        if key not in takes:
+            known = {p for other in REGISTRY.values() for p in other.takes()}
+            used = ", ".join(takes) or "no parameters"
+            hint = "" if key in known else f"; {nearest(key, takes or known)}"
+            raise InputError(f"the loss {name} does not use this; it takes {used}{hint}", field=f"loss.{key}")
+        try:
+            values[key] = takes[key].parse(value)
+        except InputError as error:
+            raise InputError(error.message, field=f"loss.{error.field}") from None
+    return cls(**values)

@@ -1,0 +1,157 @@
+"""Losses that are sums over pairs: triplet, sigmoid, spectral.
+
+    F(C) = sum_{a != b} p_a r(b|a) psi(G_ab)   =   sum_gh pair_mass_gh psi(C_gh)
+
+    triplet    psi(x) = max(x - 1 + margin, 0)          (anchor, positive at cosine 1, negative at x)
+    sigmoid    psi(x) = log(1 + e^{x/tau - bias})       (the negative half of the pairwise sigmoid loss)
+    spectral   F = sum_ab p_a p_b G_ab^2                (constants dropped; minimised by G = I)
+
+with r(b|a) = p_b / (1 - p_a) (supervised: the negative is from another class) or p_b (iid: it may be from the
+anchor's class, where it is no negative and costs nothing).
+
+Symbols: p_a r(b|a) summed over an orbit pair ``pair_mass``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from geomsolve.gram.orbits import Orbits
+from geomsolve.gram.types import FloatArray
+from geomsolve.losses.base import ConeForm, Curvature, LogTerms, Loss, Minorant, Objective, register
+from geomsolve.losses.parameters import BIAS, MARGIN, SAMPLING, TEMPERATURE, parameter
+
+
+def pair_mass(orbits: Orbits, sampling: str) -> FloatArray:
+    """(m, m): sum of p_a r(b|a) over ordered pairs of different classes a in orbit g, b in orbit h."""
+    p = orbits.proportions
+    mass: FloatArray = orbits.pairs * np.outer(p, p)
+    if sampling == "supervised":
+        mass = mass / (1 - p)[:, None]
+    return mass
+
+
+class Hinge(Objective):
+    """F = sum_gh pair_mass_gh max(C_gh - knee, 0): convex, but with a kink at the knee."""
+
+    smooth = False
+
+    def __init__(self, mass: FloatArray, knee: float) -> None:
+        self.mass, self.knee = mass, knee
+
+    def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
+        excess = cosines - self.knee
+        return float(np.sum(self.mass * np.maximum(excess, 0))), np.where(excess > 0, self.mass, 0.0)
+
+    def curvature(self, cosines: FloatArray) -> Curvature:
+        return np.zeros_like
+
+    def minorant(self, cosines: FloatArray, slopes: FloatArray | None = None) -> Minorant:
+        """max(x, 0) >= theta x for every theta in [0, 1]: the slopes are a solver's, forced into that interval."""
+        if slopes is None:
+            return super().minorant(cosines)
+        slope = np.clip(slopes, 0.0, self.mass)
+        return Minorant(float(np.sum(slope * (cosines - self.knee))), slope)
+
+    def cone_form(self) -> ConeForm:
+        return ConeForm(self.mass.shape[0], hinge=self.mass, knee=self.knee)
+
+
+class SoftPlus(Objective):
+    """F = sum_gh pair_mass_gh log(1 + e^{scale C_gh - bias})."""
+
+    unique_minimiser = True
+
+    def __init__(self, mass: FloatArray, scale: float, bias: float) -> None:
+        self.mass, self.scale, self.bias = mass, scale, bias
+
+    def _logit(self, cosines: FloatArray) -> FloatArray:
+        logit: FloatArray = self.scale * cosines - self.bias
+        return logit
+
+    def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
+        softplus = np.logaddexp(0.0, self._logit(cosines))
+        return float(np.sum(self.mass * softplus)), self.scale * self.mass * self._sigmoid(cosines)
+
+    def _sigmoid(self, cosines: FloatArray) -> FloatArray:
+        return np.exp(-np.logaddexp(0.0, -self._logit(cosines)))
+
+    def curvature(self, cosines: FloatArray) -> Curvature:
+        sigmoid = self._sigmoid(cosines)
+        factor = self.scale**2 * self.mass * sigmoid * (1 - sigmoid)
+        return lambda change: factor * change
+
+    def cone_form(self) -> ConeForm:
+        g, h = np.nonzero(self.mass)
+        n = g.size
+        shift = np.full(n, self.scale - self.bias)
+        logs = LogTerms(self.mass[g, h], np.zeros(n), np.arange(n), g, h, shift, self.scale)
+        return ConeForm(self.mass.shape[0], logs=logs)
+
+
+class Squares(Objective):
+    """F = constant + sum_gh pair_mass_gh C_gh^2."""
+
+    unique_minimiser = True
+
+    def __init__(self, mass: FloatArray, constant: float) -> None:
+        self.mass, self.constant = mass, constant
+
+    def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
+        return self.constant + float(np.sum(self.mass * cosines**2)), 2 * self.mass * cosines
+
+    def curvature(self, cosines: FloatArray) -> Curvature:
+        return lambda change: 2 * self.mass * change
+
+    def cone_form(self) -> ConeForm:
+        return ConeForm(self.mass.shape[0], constant=self.constant, square=self.mass)
+
+
+@register
+@dataclass(frozen=True)
+class Triplet(Loss):
+    """Triplet hinge; see the module."""
+
+    name: ClassVar[str] = "triplet"
+    summary: ClassVar[str] = "hinge on the cosine of anchor and negative, against a positive at cosine 1"
+    source: ClassVar[str] = "Schroff et al. 2015 (FaceNet), on unit vectors: |x - y|^2 / 2 = 1 - cosine"
+
+    margin: float = parameter(MARGIN, 1.0)
+    sampling: str = parameter(SAMPLING, "supervised")
+
+    def objective(self, orbits: Orbits) -> Objective:
+        return Hinge(pair_mass(orbits, self.sampling), 1 - self.margin)
+
+
+@register
+@dataclass(frozen=True)
+class Sigmoid(Loss):
+    """Pairwise sigmoid; see the module."""
+
+    name: ClassVar[str] = "sigmoid"
+    summary: ClassVar[str] = "pairwise logistic loss of SigLIP; --bias 10 -t 0.1 is its usual start"
+    source: ClassVar[str] = "Zhai et al. 2023 (SigLIP), the negative pairs"
+
+    temperature: float = parameter(TEMPERATURE, 0.1)
+    bias: float = parameter(BIAS, 0.0)
+    sampling: str = parameter(SAMPLING, "supervised")
+
+    def objective(self, orbits: Orbits) -> Objective:
+        return SoftPlus(pair_mass(orbits, self.sampling), 1 / self.temperature, self.bias)
+
+
+@register
+@dataclass(frozen=True)
+class Spectral(Loss):
+    """Spectral contrastive loss; see the module."""
+
+    name: ClassVar[str] = "spectral"
+    summary: ClassVar[str] = "squared cosines of random pairs; wants orthogonal classes"
+    source: ClassVar[str] = "HaoChen et al. 2021, after within-class collapse"
+
+    def objective(self, orbits: Orbits) -> Objective:
+        p = orbits.proportions
+        return Squares(orbits.pairs * np.outer(p, p), float(np.sum(orbits.sizes * p**2)))

@@ -1,0 +1,40 @@
+"""Soft SupCon: weighted InfoNCE on classes, weight 1 within a class and epsilon across.
+
+    F = sum_a p_a [ - sum_b P_ab t_ab + log sum_b p_b e^{t_ab} ],
+    P_ab = w_ab p_b / sum_c w_ac p_c,     w_aa = 1, w_ab = epsilon.
+
+F is at least the entropic floor - sum_a p_a KL(P_a || p), with equality iff all classes have mutual cosine
+1 + tau log(epsilon); below epsilon = exp(-K / ((K - 1) tau)) no embedding has that, and imbalance shows.
+
+Symbols: P ``target``, tau ``temperature``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from geomsolve.gram.orbits import Orbits
+from geomsolve.losses.base import Loss, Objective, register
+from geomsolve.losses.logsum import LogSum
+from geomsolve.losses.parameters import EPSILON, TEMPERATURE, parameter
+
+
+@register
+@dataclass(frozen=True)
+class SoftSupCon(Loss):
+    """Soft SupCon; see the module."""
+
+    name: ClassVar[str] = "soft-supcon"
+    summary: ClassVar[str] = "SupCon with a small weight epsilon on pairs from different classes"
+    source: ClassVar[str] = "weighted InfoNCE as a distance geometry problem (mathematics in the README)"
+
+    temperature: float = parameter(TEMPERATURE, 0.1)
+    epsilon: float = parameter(EPSILON, 0.1)
+
+    def objective(self, orbits: Orbits) -> Objective:
+        p = orbits.proportions
+        across = self.epsilon * orbits.others * p
+        target = across / (p + self.epsilon * (1 - p))[:, None]
+        mass = orbits.sizes * p
+        return LogSum(orbits.others * p, p, mass, 1 / self.temperature, target, unique_minimiser=True)

@@ -1,0 +1,74 @@
+"""Supervised contrastive loss (SupCon), after within-class collapse.
+
+    population    F = sum_a p_a log sum_b p_b e^{t_ab}                                   (batch size -> infinity)
+    random batch  F = sum_a p_a E log( V - 1 + V sum_{j=1..B-1} e^{t_{a c_j}} ),  c_j ~ p    (B samples, V views)
+    full batch    F = sum_a (n_a / N) log( n_a - 1 + sum_{b != a} n_b e^{t_ab} )         (one batch, self excluded)
+
+In the full batch an anchor whose class has one sample has no positive; it adds nothing to the loss (the usual
+implementations skip it), though it still is a negative of the others.  Source: Khosla et al. 2020, loss L_out.
+
+Symbols: p_a ``proportions``, n_a ``counts``, tau ``temperature``, B ``batch``, V ``views``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from geomsolve.errors import InputError
+from geomsolve.gram.orbits import Orbits
+from geomsolve.losses.base import Loss, Objective, register
+from geomsolve.losses.expectation import LogExpectation
+from geomsolve.losses.logsum import LogSum
+from geomsolve.losses.parameters import BATCH, FULL_BATCH, TEMPERATURE, VIEWS, parameter
+
+
+@register
+@dataclass(frozen=True)
+class SupCon(Loss):
+    """SupCon, in one of its three forms; see the module."""
+
+    name: ClassVar[str] = "supcon"
+    summary: ClassVar[str] = "supervised contrastive loss: population limit, random batches or one full batch"
+    source: ClassVar[str] = "Khosla et al. 2020, L_out"
+
+    temperature: float = parameter(TEMPERATURE, 0.1)
+    batch: int | None = parameter(BATCH, None)
+    views: int | None = parameter(VIEWS, None)
+    full_batch: bool = parameter(FULL_BATCH, False)
+
+    def __post_init__(self) -> None:
+        if self.full_batch and self.batch is not None:
+            raise InputError("a full batch holds the whole set; leave out the batch size", field="loss.batch")
+        if self.views is not None and self.batch is None:
+            raise InputError("views matter only within a batch; give the batch size too", field="loss.views")
+        if self.batch is not None and self.views is None:
+            object.__setattr__(self, "views", 2)
+
+    def objective(self, orbits: Orbits) -> Objective:
+        p, n = orbits.proportions, orbits.sizes
+        scale = 1 / self.temperature
+        if self.full_batch:
+            if orbits.counts is None:
+                raise InputError("a full batch needs class counts, not proportions", field="loss.full_batch")
+            counts = orbits.counts
+            total = float(np.sum(n * counts))
+            mass = np.where(counts > 1, n * counts / total, 0.0)
+            # two classes of one sample each are nobody's anchor, so their cosine does not enter
+            strict = int(np.sum(n * (counts == 1))) < 2
+            return LogSum(orbits.others * counts, counts - 1, mass, scale, unique_minimiser=strict)
+        if self.batch is None:
+            return LogSum(orbits.others * p, p, n * p, scale, unique_minimiser=True)
+        assert self.views is not None
+        return LogExpectation(
+            orbits.others * p,
+            p,
+            n * p,
+            base=self.views - 1,
+            factor=self.views,
+            negatives=self.batch - 1,
+            scale=scale,
+            unique_minimiser=True,
+        )

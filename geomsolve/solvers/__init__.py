@@ -1,0 +1,1 @@
+"""Three ways to one answer; each is judged by the same certificate."""

@@ -1,0 +1,17 @@
+"""The question of ``geomsolve imbalance``: which geometry does this loss want for these proportions?"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from geomsolve.spec.base import LossProblem
+from geomsolve.spec.classes import ClassProblem
+
+
+class Imbalance(ClassProblem, LossProblem):
+    """Which geometry does ``loss`` want for classes of these proportions?
+
+    ``Imbalance(props=[0.7, 0.2, 0.1], loss={"name": "supcon", "temperature": 0.5})``, or ``counts=``, or ``dataset=``.
+    """
+
+    kind: Literal["imbalance"] = "imbalance"
