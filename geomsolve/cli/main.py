@@ -77,7 +77,7 @@ def main() -> None:
     """Run the command line; never shows a traceback unless ``--debug`` is among the flags."""
     debug = "--debug" in sys.argv[1:]
     try:
-        code = cli.main(standalone_mode=False)
+        code = cli.main(prog_name="geomsolve", standalone_mode=False)
         sys.stdout.flush()
     except click.UsageError as error:
         where = f" (see {error.ctx.command_path} --help)" if error.ctx else ""

@@ -1,0 +1,69 @@
+"""The commands of README.md with the output shown there: parsed for the test, or renewed in place.
+
+``python tests/readme.py`` runs every command and writes what it prints into README.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Example:
+    command: str
+    shown: str
+
+
+def examples(text: str) -> list[Example]:
+    """Every ``$ command`` of the console blocks with the output that follows it."""
+    found = []
+    for block in BLOCK.findall(text):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, shown = part.partition("\n")
+            found.append(Example(command, shown))
+    return found
+
+
+def run(command: str, folder: Path) -> str:
+    """Standard output of a README command, run in ``folder`` without a terminal."""
+    words = shlex.split(command)
+    if words[0] == "geomsolve":
+        words = [sys.executable, "-m", "geomsolve", *words[1:]]
+    elif words[0] == "python":
+        words[0] = sys.executable
+    environment = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(words, capture_output=True, text=True, cwd=folder, env=environment, timeout=300)
+    assert done.returncode in (0, 1), f"{command}: exit {done.returncode}: {done.stderr}"
+    return "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
+
+
+def settled(output: str) -> str:
+    """Output without what differs between runs: seconds, steps and gaps at rounding level."""
+    output = re.sub(r"\d[\d.e-]* s\b", "T s", output)
+    output = re.sub(r"\d+ (Newton )?steps?", "N steps", output)
+    output = re.sub(r"(?<![\d.])\d\.\d+e-\d\d\b", "TINY", output)
+    return " ".join(output.split())
+
+
+def renewed(text: str) -> str:
+    """README.md with every console block's output replaced by what the command prints now."""
+
+    def renew(match: re.Match[str]) -> str:
+        parts = [f"$ {e.command}\n{run(e.command, ROOT)}" for e in examples(match.group(0))]
+        return "```console\n" + "\n".join(parts) + "```"
+
+    return BLOCK.sub(renew, text)
+
+
+if __name__ == "__main__":
+    readme = ROOT / "README.md"
+    readme.write_text(renewed(readme.read_text(encoding="utf-8")), encoding="utf-8")

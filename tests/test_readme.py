@@ -1,0 +1,36 @@
+"""Every command of README.md runs and prints what README.md shows."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.readme import ROOT, Example, examples, run, settled
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("example", examples(README), ids=lambda e: e.command)
+def test_command_prints_what_is_shown(example: Example) -> None:
+    assert settled(run(example.command, ROOT)) == settled(example.shown)
+
+
+def test_there_are_examples() -> None:
+    assert len(examples(README)) >= 5
+
+
+def test_library_example_runs() -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[:1]
+    shown = re.findall(r"# (.+)$", block.strip().splitlines()[-1])
+    done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.strip() == shown[0]
+
+
+def test_two_set_up_commands() -> None:
+    lines = [line for line in README.splitlines() if line.startswith("python3 -m venv")]
+    assert len(lines) == 2
+    assert "geomsolve imbalance --props 0.7,0.2,0.1" in lines[0]
+    assert "pytest" in lines[1]
