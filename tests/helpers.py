@@ -1,0 +1,194 @@
+"""Shared by the tests: every loss written down a second time, from its definition, on all K classes.
+
+Nothing here uses geomsolve.  A :class:`Definition` is a loss for given classes as a plain list of terms; it can be
+evaluated by loops, or handed to cvxpy as the full-size program, without orbits and without certificates.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Pair = tuple[int, int]
+
+
+@dataclass
+class Definition:
+    """Sum of weight log(constant + sum coefficient e^{scale (G_ab - 1)}), and of pairwise terms.
+
+    The latter are linear . G + hinge . (G - knee)_+ + square . G^2.
+    ``rows`` are (weight, constant, {(a, b): coefficient}).
+    """
+
+    n_classes: int
+    scale: float = 1.0
+    rows: list[tuple[float, float, dict[Pair, float]]] = field(default_factory=list)
+    constant: float = 0.0
+    linear: dict[Pair, float] = field(default_factory=dict)
+    hinge: dict[Pair, float] = field(default_factory=dict)
+    knee: float = 0.0
+    square: dict[Pair, float] = field(default_factory=dict)
+
+    def value(self, gram: np.ndarray) -> float:
+        total = self.constant
+        for weight, constant, terms in self.rows:
+            total += weight * math.log(
+                constant + sum(c * math.exp(self.scale * (gram[ab] - 1)) for ab, c in terms.items())
+            )
+        total += sum(c * gram[ab] for ab, c in self.linear.items())
+        total += sum(c * max(gram[ab] - self.knee, 0.0) for ab, c in self.hinge.items())
+        return total + sum(c * gram[ab] ** 2 for ab, c in self.square.items())
+
+    def solve(self) -> tuple[float, np.ndarray]:
+        """The full-size program, K x K, straight in cvxpy: optimal value and Gram matrix."""
+        import cvxpy as cp
+
+        k = self.n_classes
+        gram = cp.Variable((k, k), PSD=True)
+        cost: Any = self.constant
+        for weight, constant, terms in self.rows:
+            logits = [self.scale * (gram[ab] - 1) + math.log(c) for ab, c in terms.items()]
+            if constant > 0:
+                logits.append(cp.Constant(math.log(constant)))
+            cost = cost + weight * cp.log_sum_exp(cp.hstack(logits))
+        for mass, of in (
+            (self.linear, lambda x: x),
+            (self.hinge, lambda x: cp.pos(x - self.knee)),
+            (self.square, cp.square),
+        ):
+            for ab, c in mass.items():
+                cost = cost + c * of(gram[ab])
+        problem = cp.Problem(cp.Minimize(cost), [cp.diag(gram) == 1])
+        problem.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+        return float(problem.value), np.array(gram.value)
+
+
+def multinomials(k: int, chance: dict[int, float]):
+    """Every way to draw k classes: (probability, how often each class was drawn)."""
+    for drawn in itertools.combinations_with_replacement(sorted(chance), k):
+        counts = Counter(drawn)
+        probability = float(math.factorial(k))
+        for c, n in counts.items():
+            probability *= chance[c] ** n / math.factorial(n)
+        yield probability, counts
+
+
+def define(name: str, parameters: dict[str, Any], p: Any, counts: Any = None) -> Definition:
+    """The loss ``name`` for class proportions ``p`` (K,), from its definition."""
+    p = [float(x) for x in p]
+    k = len(p)
+    classes = range(k)
+    get = parameters.get
+    tau = get("temperature", 0.1)
+    d = Definition(k, scale=1 / tau)
+
+    def others(a: int) -> list[int]:
+        return [b for b in classes if b != a]
+
+    def negatives_of(a: int, sampling: str) -> dict[int, float]:
+        if sampling == "iid":
+            return dict(enumerate(p))
+        return {b: p[b] / sum(p[c] for c in others(a)) for b in others(a)}
+
+    def random_negatives(draws: int, sampling: str, base: float, factor: float) -> None:
+        for a in classes:
+            for probability, drawn in multinomials(draws, negatives_of(a, sampling)):
+                own = drawn.pop(a, 0)
+                d.rows.append((p[a] * probability, base + factor * own, {(a, b): factor * n for b, n in drawn.items()}))
+
+    if name == "supcon" and get("full_batch"):
+        total = sum(counts)
+        for a in classes:
+            if counts[a] > 1:
+                d.rows.append((counts[a] / total, counts[a] - 1, {(a, b): counts[b] for b in others(a)}))
+    elif name == "supcon" and get("batch"):
+        views = get("views", 2)
+        random_negatives(get("batch") - 1, "iid", views - 1, views)
+    elif name == "supcon":
+        d.rows = [(p[a], p[a], {(a, b): p[b] for b in others(a)}) for a in classes]
+    elif name in ("infonce", "dcl"):
+        draws, sampling = get("negatives", math.inf), get("sampling", "iid")
+        mean = get("form") == "mean"
+        base = 1.0 if name == "infonce" else 0.0
+        if draws == math.inf:
+            for a in classes:
+                chance = negatives_of(a, sampling)
+                constant = chance.pop(a, 0.0) + (base if mean else 0.0)
+                d.rows.append((p[a], constant, {(a, b): c for b, c in chance.items()}))
+        else:
+            random_negatives(draws, sampling, base, 1 / draws if mean else 1.0)
+    elif name == "soft-supcon":
+        epsilon = get("epsilon", 0.1)
+        for a in classes:
+            norm = p[a] + epsilon * sum(p[b] for b in others(a))
+            d.rows.append((p[a], p[a], {(a, b): p[b] for b in others(a)}))
+            for b in others(a):
+                pull = p[a] * epsilon * p[b] / norm / tau
+                d.linear[a, b] = -pull
+                d.constant += pull
+    elif name == "align-uniform":
+        d.scale = 2 * get("uniform_t", 2.0)
+        d.rows = [(1.0, sum(x * x for x in p), {(a, b): p[a] * p[b] for a in classes for b in others(a)})]
+    elif name in ("triplet", "sigmoid"):
+        sampling = get("sampling", "supervised")
+        pairs = {(a, b): p[a] * negatives_of(a, sampling)[b] for a in classes for b in others(a)}
+        if name == "triplet":
+            d.hinge, d.knee = pairs, 1 - get("margin", 1.0)
+        else:
+            lift = math.exp(1 / tau - get("bias", 0.0))
+            d.rows = [(mass, 1.0, {ab: lift}) for ab, mass in pairs.items()]
+    elif name == "spectral":
+        d.constant = sum(x * x for x in p)
+        d.square = {(a, b): p[a] * p[b] for a in classes for b in others(a)}
+    else:
+        raise AssertionError(f"write down the definition of {name} here")
+    return d
+
+
+LOSSES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("supcon", {"temperature": 0.5}),
+    ("supcon", {"temperature": 0.5, "full_batch": True}),
+    ("supcon", {"temperature": 0.5, "batch": 4}),
+    ("supcon", {"temperature": 1.0, "batch": 3, "views": 3}),
+    ("infonce", {"temperature": 0.5}),
+    ("infonce", {"temperature": 0.5, "form": "mean", "sampling": "supervised"}),
+    ("infonce", {"temperature": 0.5, "negatives": 3}),
+    ("infonce", {"temperature": 0.5, "negatives": 2, "form": "mean", "sampling": "supervised"}),
+    ("dcl", {"temperature": 0.5}),
+    ("dcl", {"temperature": 0.5, "sampling": "supervised"}),
+    ("dcl", {"temperature": 0.5, "negatives": 3}),
+    ("dcl", {"temperature": 0.5, "negatives": 2, "sampling": "supervised"}),
+    ("triplet", {}),
+    ("triplet", {"margin": 1.4, "sampling": "iid"}),
+    ("sigmoid", {"temperature": 0.5, "bias": 1.0}),
+    ("sigmoid", {"temperature": 1.0, "sampling": "iid"}),
+    ("spectral", {}),
+    ("align-uniform", {}),
+    ("soft-supcon", {"temperature": 0.5, "epsilon": 0.2}),
+    ("soft-supcon", {"temperature": 0.5, "epsilon": 0.01}),
+)
+"""The losses in all their forms, small enough to be enumerated."""
+
+
+def label(case: tuple[str, dict[str, Any]]) -> str:
+    name, parameters = case
+    return "-".join([name, *(f"{key}={value}" for key, value in parameters.items())])
+
+
+def random_gram(rng: np.random.Generator, n: int, dim: int | None = None) -> np.ndarray:
+    """Gram matrix (n, n) of random unit vectors."""
+    x = rng.normal(size=(n, dim or n))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    gram = x @ x.T
+    np.fill_diagonal(gram, 1.0)
+    return gram
+
+
+def off_diagonal(gram: np.ndarray) -> np.ndarray:
+    """The entries of pairs of different classes."""
+    return gram[~np.eye(len(gram), dtype=bool)]
