@@ -1,0 +1,170 @@
+"""Minority collapse: closed forms and the table of critical majority shares, against the certificate and the solver."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import binom
+
+from geomsolve import Imbalance, Orbits, make_loss, solve
+from geomsolve.analyses.collapse import collapse_margin, has_majority, nearest_collapse_temperature, roots
+
+NEGATIVES = (1, 2, 4, 8, 16, 64, 256)
+TABLE = {
+    ("iid", "sum"): (0.80749, 0.84024, 0.869292, 0.890378, 0.904665, 0.918546, 0.922608),
+    ("iid", "mean"): (0.80749, 0.857468, 0.879842, 0.890264, 0.895292, 0.898985, 0.899897),
+    ("supervised", "sum"): (0.69154, 0.6933, 0.695095, 0.695617, 0.693841, 0.687692, 0.684526),
+    ("supervised", "mean"): (0.69154, 0.719663, 0.735003, 0.742966, 0.747004, 0.750051, 0.750815),
+}
+"""Critical majority share at temperature 1, three classes, by number of negatives."""
+
+
+def one_majority(share: float, minorities: int = 2) -> Orbits:
+    return Orbits.of([share, *[(1 - share) / minorities] * minorities])
+
+
+def critical_share(name, minorities=2, **parameters) -> float:
+    loss = make_loss(name, {"temperature": 1.0, **parameters})
+
+    def margin(share: float) -> float:
+        orbits = one_majority(share, minorities)
+        return collapse_margin(loss.objective(orbits), orbits)
+
+    return brentq(margin, 0.55, 0.999, xtol=1e-12)
+
+
+@pytest.mark.parametrize(("sampling", "form"), TABLE, ids="-".join)
+def test_critical_majority_shares(sampling, form):
+    found = [critical_share("infonce", negatives=k, sampling=sampling, form=form) for k in NEGATIVES]
+    np.testing.assert_allclose(found, TABLE[sampling, form], atol=2e-6)
+
+
+def slope_of_one(cosine_t: float, chance_far: float, k: int, base: float, factor: float, tau: float) -> float:
+    """E psi_1(t, T): derivative of log(base + factor sum e^t) in the first of k negatives, the others random.
+
+    The others are at t = -2/tau with probability ``chance_far``, at 0 otherwise.
+    """
+    far = np.arange(k)
+    rest = (k - 1 - far) + far * math.exp(-2 / tau)
+    own = math.exp(cosine_t)
+    return float(binom.pmf(far, k - 1, chance_far) @ (factor * own / (base + factor * (rest + own))))
+
+
+@pytest.mark.parametrize("tau", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("k", [1, 2, 7])
+@pytest.mark.parametrize("form", ["sum", "mean"])
+def test_condition_for_iid_negatives(tau, k, form):
+    """Collapse iff P (A_maj + A_min) >= 2 (1 - P) B, independent of how many minorities share 1 - P."""
+    factor = 1 / k if form == "mean" else 1.0
+    loss = make_loss("infonce", {"temperature": tau, "negatives": k, "form": form})
+    for share, minorities in itertools.product((0.6, 0.75, 0.85, 0.95), (2, 5)):
+        q = 1 - share
+        a_maj, a_min, b = (
+            slope_of_one(t, far, k, 1.0, factor, tau) for t, far in ((-2 / tau, q), (-2 / tau, share), (0.0, share))
+        )
+        condition = share * (a_maj + a_min) - 2 * q * b
+        orbits = one_majority(share, minorities)
+        margin = collapse_margin(loss.objective(orbits), orbits)
+        assert abs(condition) > 1e-6
+        assert (margin >= 0) == (condition >= 0)
+
+
+@pytest.mark.parametrize("tau", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("k", [1, 2, 7])
+def test_condition_for_supervised_negatives(tau, k):
+    """P [A1 (1 - l)/(1 - P) + A] >= 2 (1 - P) B with c equal minorities of l = (1 - P)/c."""
+    loss = make_loss("infonce", {"temperature": tau, "negatives": k, "sampling": "supervised"})
+    for share, c in itertools.product((0.5, 0.65, 0.75, 0.9), (2, 5)):
+        small = (1 - share) / c
+        far = share / (1 - small)
+        a1 = slope_of_one(-2 / tau, 1.0, k, 1.0, 1.0, tau)
+        a, b = (slope_of_one(t, far, k, 1.0, 1.0, tau) for t in (-2 / tau, 0.0))
+        condition = share * (a1 * (1 - small) / (1 - share) + a) - 2 * (1 - share) * b
+        orbits = one_majority(share, c)
+        margin = collapse_margin(loss.objective(orbits), orbits)
+        assert abs(condition) > 1e-6
+        assert (margin >= 0) == (condition >= 0)
+
+
+def supcon_condition(share: float, tau: float) -> float:
+    """Positive iff collapsed: (P x / 2) [ (P x + q)/(P + q x) + 1 ] - q, with x = e^{-2/tau}, q = 1 - P."""
+    x, q = math.exp(-2 / tau), 1 - share
+    return share * x / 2 * ((share * x + q) / (share + q * x) + 1) - q
+
+
+@pytest.mark.parametrize("tau", [0.3, 1.0, 4.0])
+def test_supcon_condition(tau):
+    wanted = brentq(supcon_condition, 0.5, 1 - 1e-9, args=(tau,), xtol=1e-13)
+    loss = make_loss("supcon", {"temperature": tau})
+    for split in ([0.5, 0.5], [0.9, 0.1], [0.4, 0.3, 0.2, 0.1]):
+        for side in (-1, 1):
+            share = wanted + side * 1e-6 * (1 - wanted)
+            orbits = Orbits.of([share, *((1 - share) * np.array(split))])
+            assert (collapse_margin(loss.objective(orbits), orbits) >= 0) == (side > 0)
+
+
+@pytest.mark.parametrize("share", [0.8, 0.9, 0.95, 0.99])
+def test_nearest_temperature_of_supcon_is_the_root_of_its_condition(share):
+    wanted = brentq(lambda tau: supcon_condition(share, tau), 0.05, 150)
+    found = nearest_collapse_temperature(make_loss("supcon", {"temperature": 0.7}), one_majority(share))
+    assert found == pytest.approx(wanted, rel=1e-8)
+
+
+def collapsed(report) -> bool:
+    return report.structure.kind == "minority collapse" and sum(map(len, report.structure.groups)) == (
+        report.orbits.n_classes - 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("loss", "props"),
+    [
+        ({"name": "supcon"}, (0.9, 0.06, 0.04)),
+        ({"name": "supcon", "batch": 6}, (0.88, 0.04, 0.04, 0.04)),
+        ({"name": "infonce", "negatives": 4}, (0.85, 0.1, 0.05)),
+        ({"name": "infonce", "form": "mean", "sampling": "supervised"}, (0.8, 0.1, 0.1)),
+        ({"name": "dcl"}, (0.9, 0.05, 0.05)),
+        ({"name": "sigmoid", "bias": 1.0}, (0.8, 0.1, 0.1)),
+    ],
+    ids=str,
+)
+def test_the_nearest_temperature_brackets_the_solved_structure(loss, props):
+    """2 % above the threshold the minorities are one point, 2 % below they are not."""
+    report = solve(Imbalance(props=props, loss={**loss, "temperature": 1.0}))
+    assert report.nearest_threshold is not None
+    threshold = report.nearest_threshold["value"]
+    above, below = (solve(Imbalance(props=props, loss={**loss, "temperature": t * threshold})) for t in (1.02, 0.98))
+    assert above.certified
+    assert below.certified
+    assert collapsed(above)
+    assert not collapsed(below)
+
+
+def test_a_hinge_does_not_collapse_and_has_no_threshold():
+    report = solve(Imbalance(props=[0.999, 0.0005, 0.0005], loss="triplet"))
+    assert report.nearest_threshold is None
+    assert not collapsed(report)
+
+
+@pytest.mark.parametrize("counts", [(5, 5, 1), (3, 1), (2, 2, 2)])
+def test_without_one_majority_and_two_others_there_is_nothing_to_collapse(counts):
+    orbits = Orbits.of(np.array(counts) / sum(counts))
+    assert not has_majority(orbits)
+    assert nearest_collapse_temperature(make_loss("supcon", {}), orbits) is None
+
+
+def test_no_threshold_where_no_temperature_makes_a_difference():
+    """P < 1/2: even a linear loss keeps the minorities apart; decoupled with one negative never changes with tau."""
+    assert nearest_collapse_temperature(make_loss("supcon", {}), one_majority(0.4)) is None
+    for share in (0.4, 0.9):
+        assert nearest_collapse_temperature(make_loss("dcl", {"negatives": 1}), one_majority(share)) is None
+
+
+def test_roots_finds_every_crossing_of_the_scan():
+    found = roots(lambda x: 0.1 < x < 3.0, 0.01, 100.0, 17)
+    np.testing.assert_allclose(found, [0.1, 3.0], rtol=1e-9)
+    assert roots(lambda x: True, 0.01, 100.0, 17) == []
