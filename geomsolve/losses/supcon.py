@@ -54,6 +54,12 @@ class SupCon(Loss):
             if orbits.counts is None:
                 raise InputError("a full batch needs class counts, not proportions", field="loss.full_batch")
             counts = orbits.counts
+            if counts.max() < 2:
+                raise InputError(
+                    "every class has one sample, so no anchor has a positive and the loss is 0 everywhere; "
+                    "give a class two samples or leave the full batch out",
+                    field="loss.full_batch",
+                )
             total = float(np.sum(n * counts))
             mass = np.where(counts > 1, n * counts / total, 0.0)
             # two classes of one sample each are nobody's anchor, so their cosine does not enter
