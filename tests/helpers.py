@@ -64,7 +64,7 @@ class Definition:
             for ab, c in mass.items():
                 cost = cost + c * of(gram[ab])
         problem = cp.Problem(cp.Minimize(cost), [cp.diag(gram) == 1])
-        problem.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+        problem.solve(solver="CLARABEL")
         return float(problem.value), np.array(gram.value)
 
 
