@@ -46,7 +46,7 @@ def read_numbers(text: str, base: Path | None = None) -> list[float]:
 def read_names(text: str, base: Path | None = None) -> list[str]:
     """Names from a list: split at commas only, so that a name may hold spaces; files hold one a line."""
     if text == "-" or text.startswith("@"):
-        return [token for token, _ in _tokens(text, base)]
+        return [name for name, _ in _tokens(text, base, _whole_line)]
     return [name.strip() for name in text.split(",")]
 
 
@@ -77,12 +77,25 @@ def _text(path: Path) -> str:
         raise ValueError(f"cannot read {str(path)!r}: {error.strerror}") from None
 
 
-def _tokens(text: str, base: Path | None) -> list[tuple[str, str]]:
-    """The words of a list, each with ' in line N of file' where it came from one."""
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(r"[,\s]+", text) if word]
+
+
+def _words_of_line(line: str) -> list[str]:
+    """Words before a comment."""
+    return _words(line.split("#")[0])
+
+
+def _whole_line(line: str) -> list[str]:
+    return [line.strip()] if line.strip() else []
+
+
+def _tokens(text: str, base: Path | None, parts: Callable[[str], list[str]] = _words_of_line) -> list[tuple[str, str]]:
+    """The ``parts`` of every line, each with ' in line N of file' where it came from one."""
     if text == "-":
-        return _split(sys.stdin.read(), lambda line: f" in line {line} of standard input")
+        return _split(sys.stdin.read(), parts, "standard input")
     if not text.startswith("@"):
-        return [(token, "") for token in re.split(r"[,\s]+", text.strip()) if token]
+        return [(token, "") for token in _words(text)]
     name, colon, column = text[1:].rpartition(":")
     if colon and column and name.endswith((".csv", ".tsv")):
         return _column(_existing(name, base), column)
@@ -92,15 +105,14 @@ def _tokens(text: str, base: Path | None) -> list[tuple[str, str]]:
         known = f"; it has {', '.join(header[0])}" if header else ""
         if header and len(header[0]) > 1 and not _is_number(header[0][0]):
             raise ValueError(f"{str(path)!r} has several columns: name one, as in @{path.name}:{header[0][0]}{known}")
-    return _split(_text(path), lambda line: f" in line {line} of {str(path)!r}")
+    return _split(_text(path), parts, repr(str(path)))
 
 
-def _split(content: str, place: Callable[[int], str]) -> list[tuple[str, str]]:
+def _split(content: str, parts: Callable[[str], list[str]], source: str) -> list[tuple[str, str]]:
     return [
-        (token, place(number))
+        (part, f" in line {number} of {source}")
         for number, line in enumerate(content.splitlines(), 1)
-        for token in re.split(r"[,\s]+", line.split("#")[0].strip())
-        if token
+        for part in parts(line)
     ]
 
 
