@@ -47,6 +47,7 @@ def structure_tolerance(gap: float) -> float:
 
 
 def angle_degrees(cosine: float) -> float:
+    """Angle in degrees of a cosine, which rounding may have put just outside [-1, 1]."""
     return degrees(acos(min(1.0, max(-1.0, cosine))))
 
 

@@ -71,6 +71,8 @@ def whole(minimum: int, *, infinite: bool = False) -> Callable[[Any], float]:
 
 
 def choice(*allowed: str) -> Callable[[Any], str]:
+    """A reader of one of the ``allowed`` words."""
+
     def read(value: Any) -> str:
         if value not in allowed:
             raise ValueError(f"wanted one of {', '.join(allowed)}")

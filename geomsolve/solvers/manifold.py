@@ -75,6 +75,7 @@ def tangent(point: FloatArray, vector: FloatArray) -> FloatArray:
 
 
 def normalise(point: FloatArray) -> FloatArray:
+    """Scale each row to length 1."""
     unit: FloatArray = point / np.linalg.norm(point, axis=1, keepdims=True)
     return unit
 
