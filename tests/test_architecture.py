@@ -1,0 +1,173 @@
+"""Rules of the house: who may import whom, what loads when, who may print, what is documented."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import geomsolve
+
+PACKAGE = Path(geomsolve.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+MAY_IMPORT = {
+    "_version": set(),
+    "errors": set(),
+    "gram": {"errors"},
+    "losses": {"errors", "gram"},
+    "certificate": {"errors", "gram", "losses"},
+    "uniqueness": {"certificate", "errors", "gram", "losses"},
+    "solvers": {"certificate", "errors", "gram", "losses"},
+    "spec": {"errors"},
+    "analyses": {"_version", "certificate", "errors", "gram", "losses", "solvers", "spec", "uniqueness"},
+    "descent": {"analyses", "errors", "gram", "spec"},
+    "batch": {"_version", "analyses", "errors", "spec"},
+}
+"""Room -> the rooms it knows.  ``cli`` and the package itself know all of them."""
+
+OUTER = {"cli", "__init__", "__main__"}
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported(path: Path) -> set[str]:
+    """Dotted names of everything a module imports, at its top or later, but not for type checking alone."""
+    names = set()
+    waiting: list[ast.AST] = [ast.parse(path.read_text())]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            module = node.module or ""
+            names |= {f"{module}.{alias.name}" if module == "geomsolve" else module for alias in node.names}
+        waiting += ast.iter_child_nodes(node)
+    return names
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_imports_point_downwards(path):
+    here = room(path)
+    if here in OUTER:
+        return
+    assert here in MAY_IMPORT, f"give the room {here!r} its place in MAY_IMPORT"
+    known = {name.split(".")[1] for name in imported(path) if name.startswith("geomsolve.")}
+    assert known <= MAY_IMPORT[here] | {here}
+
+
+def test_the_rule_itself_has_no_cycle():
+    done: set[str] = set()
+    while left := set(MAY_IMPORT) - done:
+        free = {name for name in left if MAY_IMPORT[name] - {name} <= done}
+        assert free, f"a cycle among {left}"
+        done |= free
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if room(p) in ("gram", "certificate", "uniqueness", "losses")], ids=relative
+)
+def test_the_mathematics_needs_numpy_and_scipy_only(path):
+    third_party = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names)
+    assert third_party <= {"numpy", "scipy", "geomsolve"}
+
+
+def test_only_the_conic_solver_imports_cvxpy():
+    users = [relative(p) for p in MODULES if "cvxpy" in imported(p) or 'import_module("cvxpy")' in p.read_text()]
+    assert users == ["solvers/conic.py"]
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if room(p) not in OUTER], ids=relative)
+def test_nothing_below_the_command_line_prints(path):
+    tree = ast.parse(path.read_text())
+    calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    assert not calls & {"print", "click.echo", "sys.stdout.write", "sys.stderr.write"}
+    assert not {"click", "rich"} & {name.split(".")[0] for name in imported(path)}
+
+
+def loaded_after(code: str) -> set[str]:
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print('MODULES', *sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(run.stdout.rpartition("MODULES")[2].split())
+
+
+HEAVY = {"cvxpy", "torch", "matplotlib", "joblib", "dask", "scipy", "numpy"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import geomsolve",
+        "import geomsolve; dir(geomsolve); geomsolve.__version__",
+        "import sys; sys.argv = ['geomsolve', '--help']\n"
+        "from geomsolve.cli.main import cli; cli.main(['--help'], standalone_mode=False)",
+        "from geomsolve.cli.main import cli; cli.main(['--version'], standalone_mode=False)",
+    ],
+    ids=["import", "dir", "help", "version"],
+)
+def test_looking_around_loads_nothing_heavy(code):
+    assert not loaded_after(code) & HEAVY
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from geomsolve import Imbalance, solve",
+        "from geomsolve.cli.main import cli; cli.main(['imbalance', '--help'], standalone_mode=False)",
+        "from geomsolve.cli.main import cli; cli.main(['list', 'losses'], standalone_mode=False)",
+    ],
+    ids=["names", "imbalance-help", "list"],
+)
+def test_asking_how_loads_no_solver(code):
+    assert not loaded_after(code) & (HEAVY - {"scipy", "numpy"})
+
+
+def test_the_manifold_needs_no_cvxpy():
+    code = (
+        "from geomsolve import Imbalance, solve\n"
+        "assert solve(Imbalance(props=[.7, .2, .1], solver='manifold')).certified"
+    )
+    assert "cvxpy" not in loaded_after(code)
+
+
+def test_everything_public_can_be_reached():
+    for name in geomsolve.__all__:
+        assert getattr(geomsolve, name) is not None
+    assert set(geomsolve.__all__) <= set(dir(geomsolve))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = geomsolve.nonsense
+
+
+def public_objects():
+    for info in pkgutil.walk_packages(geomsolve.__path__, "geomsolve."):
+        if info.name == "geomsolve.__main__":
+            continue
+        module = importlib.import_module(info.name)
+        yield info.name, module
+        for name, thing in vars(module).items():
+            ours = getattr(thing, "__module__", None) == info.name and getattr(thing, "__qualname__", "") == name
+            if not name.startswith("_") and ours and (inspect.isclass(thing) or inspect.isfunction(thing)):
+                yield f"{info.name}.{name}", thing
+
+
+def test_everything_public_says_what_it_is():
+    assert [name for name, thing in public_objects() if not inspect.getdoc(thing)] == []
