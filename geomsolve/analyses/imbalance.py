@@ -91,7 +91,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
     """Answer the question of :class:`Imbalance`, with a proof."""
     loss = make_loss(problem.loss.name, problem.loss.parameters)
     orbits = Orbits.of(problem.proportions, problem.class_counts)
-    refuse_oversize(orbits.n_orbits, field="props")
+    refuse_oversize(orbits.n_orbits, field=problem.source)
     objective = loss.objective(orbits)
     answer = solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance)
     cosines, proof = answer.solution.cosines, answer.certificate

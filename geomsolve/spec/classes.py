@@ -19,6 +19,9 @@ from geomsolve.spec.lists import read_names, read_numbers
 SUM_TOLERANCE = 1e-3
 """How far a sum of proportions may be from 1 and still be meant as 1."""
 
+SOURCES = ("props", "counts", "dataset")
+"""Fields that may give the classes; exactly one does."""
+
 
 def _are_counts(values: tuple[float, ...]) -> bool:
     return sum(values) > 1 and all(x >= 1 and x == math.floor(x) for x in values)
@@ -98,13 +101,18 @@ class ClassProblem(Problem):
 
     @model_validator(mode="after")
     def _one_source(self) -> ClassProblem:
-        given = [name for name in ("props", "counts", "dataset") if getattr(self, name) is not None]
+        given = [name for name in SOURCES if getattr(self, name) is not None]
         if len(given) != 1:
             found = " and ".join(given) if given else "nothing"
             raise ValueError(f"give the classes by exactly one of props, counts or dataset; found {found}")
         if self.names is not None and len(self.names) != len(self.proportions):
             raise ValueError(f"{len(self.names)} names for {len(self.proportions)} classes; give one name a class")
         return self
+
+    @property
+    def source(self) -> str:
+        """The field that holds the classes, for messages about them."""
+        return next(name for name in SOURCES if getattr(self, name) is not None)
 
     @cached_property
     def class_counts(self) -> tuple[int, ...] | None:
