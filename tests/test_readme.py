@@ -7,8 +7,7 @@ import subprocess
 import sys
 
 import pytest
-
-from tests.readme import ROOT, Example, examples, run, settled
+from readme import ROOT, Example, examples, run, settled
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
