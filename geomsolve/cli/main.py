@@ -56,6 +56,7 @@ class Commands(click.Group):
 
 @click.group(
     cls=Commands,
+    no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Example: geomsolve imbalance --props 0.7,0.2,0.1",
 )
