@@ -20,15 +20,17 @@ class GeomsolveError(Exception):
 class InputError(GeomsolveError, ValueError):
     """The question itself is wrong; nothing was computed (exit code 2).
 
-    ``field`` is the dotted name of the offending input, or ``""`` when no single one is to blame.
+    ``field`` is the dotted name of the offending input, or ``""`` when no single one is to blame; ``rest`` are
+    further complaints about the same question, for an edge that can show several.
     """
 
     exit_code = 2
 
-    def __init__(self, message: str, *, field: str = "") -> None:
+    def __init__(self, message: str, *, field: str = "", rest: tuple[InputError, ...] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.field = field
+        self.rest = rest
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}" if self.field else self.message

@@ -26,3 +26,19 @@ def solve(problem: Any) -> Any:
     where no solver returns a usable point.
     """
     return getattr(importlib.import_module(f"{__name__}.{problem.kind}"), problem.kind)(problem)
+
+
+def validate(problem: Problem) -> None:
+    """Raise :class:`geomsolve.InputError` for what only the losses and solvers know to be wrong, without solving."""
+    from geomsolve.gram.orbits import Orbits
+    from geomsolve.losses import make_loss
+    from geomsolve.solvers.choose import check_solver
+    from geomsolve.spec.base import LossProblem
+    from geomsolve.spec.classes import ClassProblem
+
+    check_solver(problem.solver)
+    if isinstance(problem, LossProblem):
+        loss = make_loss(problem.loss.name, problem.loss.parameters)
+        if isinstance(problem, ClassProblem):  # what a loss needs of the classes, it needs of any two
+            counts = problem.class_counts
+            loss.objective(Orbits.of((0.5, 0.5), None if counts is None else counts[:2]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import platform
 from dataclasses import dataclass
@@ -43,6 +44,15 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
     return value
+
+
+def to_json(answer: dict[str, Any]) -> str:
+    """One JSON object on one line, keys sorted, without NaN or Infinity.
+
+    Characters that some readers take for the end of a line are escaped, so that JSONL stays one object a line.
+    """
+    text = json.dumps(answer, sort_keys=True, allow_nan=False, ensure_ascii=False)
+    return text.replace("\x85", "\\u0085").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
@@ -14,6 +13,7 @@ import click
 from rich.console import Console
 
 from geomsolve.analyses.base import Report
+from geomsolve.analyses.base import to_json as to_json
 from geomsolve.errors import InputError
 
 
@@ -21,11 +21,6 @@ def console(*, no_color: bool) -> Console:
     """A console for stdout: as wide as the terminal, 100 columns where there is none, markup and emoji off."""
     width = None if sys.stdout.isatty() else 100
     return Console(no_color=no_color or None, width=width, markup=False, emoji=False, highlight=False)
-
-
-def to_json(answer: dict[str, Any]) -> str:
-    """One JSON object, keys sorted, without NaN or Infinity."""
-    return json.dumps(answer, sort_keys=True, allow_nan=False, ensure_ascii=False)
 
 
 def write_atomically(path: str | Path, content: str) -> None:

@@ -56,12 +56,17 @@ def refuse_oversize(n_orbits: int, *, field: str) -> None:
         )
 
 
+def check_solver(solver: str) -> None:
+    """Raise :class:`InputError` if there is no such solver."""
+    if solver not in SOLVERS:
+        raise InputError(f"unknown solver {solver!r}; {nearest(solver, SOLVERS)}", field="solver")
+
+
 def solve_objective(
     objective: Objective, orbits: Orbits, *, solver: str = "auto", tolerance: float = TOLERANCE
 ) -> Answer:
     """Minimise ``objective`` over unit-diagonal Gram matrices, by ``solver``, and certify the result."""
-    if solver not in SOLVERS:
-        raise InputError(f"unknown solver {solver!r}; {nearest(solver, SOLVERS)}", field="solver")
+    check_solver(solver)
     began = time.perf_counter()
     form = None
     if solver == "auto":

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 
 from geomsolve.errors import InputError, nearest
+from geomsolve.spec.expect import Expectation
 
 
-def explain(error: ValidationError, model: type[BaseModel]) -> InputError:
-    """The first complaint of a validation, as one plain sentence with its dotted field."""
-    first = error.errors(include_url=False)[0]
-    loc = [str(part) for part in first["loc"]]
-    field = ".".join(loc)
-    value = first.get("input")
-    kind = first["type"]
+def keys(model: type[BaseModel], path: Sequence[int | str] = ()) -> list[str]:
+    """The keys that a user may write in ``model``, or in what stands at ``path`` within it."""
+    if not path:
+        return [name for name, field in model.model_fields.items() if not field.exclude]
+    field = model.model_fields.get(str(path[0]))
+    inner = (field.annotation, *get_args(field.annotation)) if field else ()
+    models = [part for part in inner if isinstance(part, type) and issubclass(part, BaseModel)]
+    return [key for part in models for key in keys(part, path[1:])]
+
+
+def explain(error: ErrorDetails, model: type[BaseModel]) -> InputError:
+    """One complaint of a validation, as a plain sentence with its dotted field."""
+    loc = error["loc"]
+    field = ".".join(map(str, loc))
+    value = error.get("input")
+    kind = error["type"]
     if kind == "extra_forbidden":
-        return InputError(f"unknown key; {nearest(loc[-1], model.model_fields)}", field=field)
+        return InputError(f"unknown key; {nearest(str(loc[-1]), keys(model, loc[:-1]))}", field=field)
     if kind == "missing":
         return InputError("this is needed", field=field)
-    message = str(first["ctx"]["error"]) if kind == "value_error" else first["msg"]
+    message = str(error["ctx"]["error"]) if kind == "value_error" else error["msg"]
     shown = "" if kind == "value_error" or isinstance(value, (dict, list)) else f", got {value!r}"
     return InputError(f"{message}{shown}", field=field)
 
@@ -31,11 +43,12 @@ class Frozen(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    def __init__(self, **data: Any) -> None:
+    def __init__(self, /, **data: Any) -> None:
         try:
             super().__init__(**data)
         except ValidationError as error:
-            raise explain(error, type(self)) from None
+            first, *rest = (explain(each, type(self)) for each in error.errors(include_url=False))
+            raise InputError(first.message, field=first.field, rest=tuple(rest)) from None
 
 
 class LossChoice(BaseModel):
@@ -53,8 +66,9 @@ class LossChoice(BaseModel):
 class Problem(Frozen):
     """The base of all problems."""
 
-    title: str | None = None
-    why: str | None = None
+    title: str | None = Field(None, description="what the problem is called")
+    why: str | None = Field(None, description="what it teaches, and where its numbers come from")
+    expect: Expectation | None = Field(None, description="what the answer has to be")
     solver: str = Field("auto", description="auto, conic or manifold")
     tolerance: float = Field(1e-6, gt=0, lt=1, description="relative gap below which an answer is certified")
     seed: int = Field(0, ge=0)
@@ -74,7 +88,6 @@ class LossProblem(Problem):
     @field_validator("loss", mode="before")
     @classmethod
     def _loss_by_name(cls, value: Any) -> Any:
+        if not isinstance(value, (str, dict, LossChoice)):
+            raise ValueError(f"wanted the name of a loss, or a mapping with name and parameters, got {value!r}")
         return {"name": value} if isinstance(value, str) else value
-
-
-Kind = Literal["imbalance"]

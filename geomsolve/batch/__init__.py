@@ -1,0 +1,8 @@
+"""Many problems: files in, one JSON object a line out, through worker processes; nothing is lost.
+
+gather.py     paths -> entries (spec/documents.py), checked
+rows.py       entry + outcome -> row, status, exit code
+ledger.py     rows -> a JSONL file that a kill at any moment leaves readable; resume
+workers.py    problems -> outcomes, through joblib (this machine, or a dask cluster)
+child.py      the process in which a worker solves
+"""

@@ -1,0 +1,56 @@
+"""The process in which a worker solves: problems in on stdin, outcomes out on stdout, one after the other.
+
+A process of its own can be ended when a problem takes too long, and can be killed for want of memory, without
+anything else being lost.  It ends when its stdin does, or when nothing is asked for :data:`IDLE` seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+from typing import Any
+
+from geomsolve.batch.rows import attempt
+from geomsolve.spec.imbalance import Imbalance
+
+IDLE = 60.0
+"""Seconds without a request after which the process ends: on a cluster nobody else would end it."""
+
+
+def main() -> None:
+    """Answer until stdin ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the batch, which then closes stdin
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints must not enter the answers
+    attempt(Imbalance(props=(0.5, 0.5)))  # loads the solvers, so that the first problem's time is its own
+    requests: queue.Queue[Any] = queue.Queue()
+    threading.Thread(target=_read, args=(requests,), daemon=True).start()
+    _send(out, None)
+    while True:
+        try:
+            problem = requests.get(timeout=IDLE)
+        except queue.Empty:
+            return
+        _send(out, attempt(problem))
+
+
+def _read(requests: queue.Queue[Any]) -> None:
+    """Pass requests on; end the process, whatever it is doing, when there can be no more."""
+    try:
+        while True:
+            requests.put(pickle.load(sys.stdin.buffer))  # noqa: S301  (from the worker that started this process)
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+def _send(out: Any, answer: Any) -> None:
+    pickle.dump(answer, out)
+    out.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Paths to checked problems: files, folders, globs, and '-' for standard input."""
+
+from __future__ import annotations
+
+import glob
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from geomsolve.analyses import validate
+from geomsolve.errors import InputError
+from geomsolve.spec.documents import Complaint, Entry, read_entries
+from geomsolve.spec.yaml import Place
+
+SUFFIXES = (".yaml", ".yml")
+"""Files of a folder that are problem files; one that is named itself may have any suffix."""
+
+
+def problem_files(paths: Iterable[str]) -> list[str]:
+    """Every problem file that ``paths`` mean, once, folders and globs in order of name; '-' stays as it is.
+
+    Raises :class:`InputError` for a path that means none: a mistyped name should not look like success.
+    """
+    found: dict[str, str] = {}
+    for path in paths:
+        files = ["-"] if path == "-" else _files(path)
+        for file in files:
+            found.setdefault("-" if file == "-" else str(Path(file).resolve()), file)
+    return list(found.values())
+
+
+def _files(path: str) -> list[str]:
+    if Path(path).is_dir():
+        inside = [
+            str(file)
+            for file in sorted(Path(path).rglob("*"))
+            if file.suffix in SUFFIXES
+            and file.is_file()
+            and not any(part.startswith(".") for part in file.relative_to(path).parts)
+        ]
+        if not inside:
+            raise InputError(f"the folder {path!r} holds no problem file ({' or '.join(SUFFIXES)})")
+        return inside
+    if Path(path).exists():
+        return [path]
+    if glob.has_magic(path):
+        matches = sorted(glob.glob(path, recursive=True))  # noqa: PTH207  (Path.glob takes no absolute pattern)
+        if matches:
+            return [file for match in matches for file in _files(match)]
+        raise InputError(f"no file matches {path!r}")
+    raise InputError(f"there is no file or folder {path!r}")
+
+
+def gather(paths: Iterable[str]) -> list[Entry]:
+    """All problems of ``paths``, with complaints for what is wrong with them."""
+    return [_checked(entry) for file in problem_files(paths) for entry in _read(file)]
+
+
+def _read(file: str) -> list[Entry]:
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        complaint = Complaint(file, Place(), "", f"cannot read this file: {error.strerror}")
+        return [Entry(file, "", "", complaints=(complaint,))]
+    return read_entries(data, file, Path() if file == "-" else Path(file).parent)
+
+
+def _checked(entry: Entry) -> Entry:
+    """``entry``, with what the losses and solvers find wrong with it."""
+    if entry.problem is None:
+        return entry
+    try:
+        validate(entry.problem)
+    except InputError as error:
+        return replace(entry, problem=None, complaints=entry.locate(error))
+    return entry

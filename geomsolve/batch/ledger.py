@@ -1,0 +1,145 @@
+"""The output file: one row a line, each on the disk before the next is waited for.
+
+A kill at any moment leaves whole lines and at most one torn one at the end.  Starting and resuming replace the file
+in one step by the rows that are kept.  The file is locked while a run writes it; the lock ends with the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from geomsolve._version import __version__
+from geomsolve.analyses.base import SCHEMA, to_json
+from geomsolve.errors import InputError
+from geomsolve.spec.documents import Entry
+
+Row = dict[str, Any]
+
+
+class Ledger:
+    """Rows appended to ``path``, which this run alone may write; anything but a regular file is just written to."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if self.path.is_dir():
+            raise InputError(f"{str(self.path)!r} is a folder; name a file in it", field="out")
+        if not self.path.parent.is_dir():
+            raise InputError(f"there is no folder {str(self.path.parent)!r}", field="out")
+        self._file: IO[bytes] = self.path.open("ab")
+        self._regular = self.path.is_file()
+        self._held = contextlib.ExitStack()
+        self._held.enter_context(self._file)
+        if self._regular and not _lock(self._file):
+            self.close()
+            raise InputError(
+                f"another run is writing {str(self.path)!r}; wait for it or name another file", field="out"
+            )
+
+    def rows(self) -> list[Row]:
+        """The rows of an earlier run, a torn last line left out."""
+        if not self._regular:
+            return []
+        *lines, last = self.path.read_bytes().split(b"\n")
+        rows = []
+        for number, line in enumerate(lines, 1):
+            row = _row(line)
+            if row is None:
+                raise InputError(
+                    f"line {number} of {str(self.path)!r} is no result of geomsolve batch; nothing was changed. "
+                    "Name the output of an earlier run to resume it",
+                    field="out",
+                )
+            rows.append(row)
+        whole = _row(last)
+        return rows if whole is None else [*rows, whole]
+
+    def replace(self, rows: Sequence[Row]) -> None:
+        """Make ``rows`` the whole content, in one step."""
+        if not self._regular:
+            return
+        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.", suffix=".part")
+        file = self._held.enter_context(os.fdopen(handle, "ab"))
+        try:
+            _lock(file)
+            file.write(b"".join(map(_line, rows)))
+            _sync(file)
+            Path(name).chmod(self.path.stat().st_mode & 0o777)
+            Path(name).replace(self.path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+        self._file = file  # the old one stays open, and locked, for whoever opened it just before
+
+    def append(self, row: Row) -> None:
+        """Add a row; on return it is on the disk."""
+        self._file.write(_line(row))
+        if self._regular:
+            _sync(self._file)
+        else:
+            self._file.flush()
+
+    def close(self) -> None:
+        """Let others write the file."""
+        self._held.close()
+
+
+def reusable(rows: Sequence[Row], entries: Sequence[Entry]) -> tuple[dict[int, Row], list[Row]]:
+    """Which ``rows`` answer ``entries`` already (by position), and which are about files that are not asked for.
+
+    A row answers an entry with the same content hash, under the same version of geomsolve.  Failed ones are tried
+    again: they may have been short of time or memory.
+    """
+    stock: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["status"] != "failed" and row["versions"]["geomsolve"] == __version__:
+            stock[row["sha256"]].append(row)
+    kept: dict[int, Row] = {}
+    used = set()
+    for position, entry in enumerate(entries):
+        if entry.problem is not None and stock[entry.sha256]:
+            row = stock[entry.sha256].pop(0)
+            used.add(id(row))
+            kept[position] = {**row, "file": entry.file}
+    files = {entry.file for entry in entries}
+    return kept, [row for row in rows if row["file"] not in files and id(row) not in used]
+
+
+def _row(line: bytes) -> Row | None:
+    try:
+        row = json.loads(line)
+        if row["schema"] == SCHEMA and {"file", "sha256", "status", "error"} <= row.keys() and row["versions"]:
+            return dict(row)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        pass
+    return None
+
+
+def _line(row: Row) -> bytes:
+    return to_json(row).encode() + b"\n"
+
+
+def _sync(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Take the lock of an open file, or say that another process has it."""
+    try:
+        import fcntl
+    except ImportError:  # a system without such locks: nothing keeps two runs apart there
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True

@@ -1,0 +1,87 @@
+"""A row of the output: what was asked, what came of it, and how that is called.
+
+ok           answered, certified, as expected          exit code 0
+unmet        answered, but not as expected                       1
+uncertified  answered, but not proven                            1
+invalid      the problem itself is wrong                         2
+failed       no usable answer: solver, time or memory            3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from geomsolve.analyses import solve
+from geomsolve.analyses.base import SCHEMA, jsonable, versions
+from geomsolve.analyses.expectation import misses
+from geomsolve.errors import GeomsolveError, InputError
+from geomsolve.spec.base import Problem
+from geomsolve.spec.documents import Entry
+
+EXIT_CODES = {"ok": 0, "unmet": 1, "uncertified": 1, "invalid": 2, "failed": 3}
+"""Every status, with the exit code that it stands for."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a problem: a report's JSON object and exit code, or an error (on ``invalid`` input or not)."""
+
+    answer: dict[str, Any] | None = None
+    exit_code: int = 0
+    error: Exception | None = None
+
+
+def attempt(problem: Problem) -> Outcome:
+    """Solve, and turn everything that can go wrong into an outcome."""
+    try:
+        report = solve(problem)
+        return Outcome(report.to_dict(), report.exit_code)
+    except GeomsolveError as error:
+        return Outcome(error=error)
+    except MemoryError:
+        return Outcome(error=GeomsolveError("out of memory"))
+    except Exception as error:
+        return Outcome(error=GeomsolveError(f"internal error, please report it: {type(error).__name__}: {error}"))
+
+
+def row_of(entry: Entry, outcome: Outcome | None) -> dict[str, Any]:
+    """The row of a problem with its outcome; None for an entry with complaints, which has none."""
+    status, error = _judge(entry, outcome)
+    head: dict[str, Any]
+    if outcome is not None and outcome.answer is not None:
+        head = outcome.answer
+    else:
+        kind = entry.written.get("kind") if isinstance(entry.written, dict) else None
+        written = entry.written if entry.problem is None else entry.problem.model_dump(mode="json", exclude_none=True)
+        head = {
+            "schema": SCHEMA,
+            "command": kind if isinstance(kind, str) else None,
+            "problem": jsonable(written),
+            "versions": versions(),
+        }
+    return {**head, "file": entry.file, "sha256": entry.sha256, "status": status, "error": error or None}
+
+
+def _judge(entry: Entry, outcome: Outcome | None) -> tuple[str, str]:
+    """Status and error."""
+    if outcome is None:
+        return "invalid", "\n".join(map(str, entry.complaints))
+    if isinstance(outcome.error, InputError):
+        return "invalid", "\n".join(map(str, entry.locate(outcome.error)))
+    if outcome.error is not None:
+        return "failed", str(outcome.error)
+    assert outcome.answer is not None
+    assert entry.problem is not None
+    unmet = misses(entry.problem.expect, outcome.answer) if entry.problem.expect else []
+    if outcome.answer.get("agrees") is False:
+        unmet.append("the two sides of the check disagree")
+    if unmet:
+        return "unmet", "\n".join(unmet)
+    return ("uncertified", "the gap is too large for a proof") if outcome.exit_code else ("ok", "")
+
+
+def exit_code(rows: Iterable[dict[str, Any]]) -> int:
+    """That of the most severe row."""
+    return max((EXIT_CODES[row["status"]] for row in rows), default=0)

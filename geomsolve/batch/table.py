@@ -1,0 +1,41 @@
+"""Rows as a table of flat columns, for spreadsheets: ``structure.kind``, ``problem.loss.temperature``, ``gap``."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from typing import Any
+
+FIRST = ("file", "status", "error", "command", "sha256")
+"""Columns that come before the others."""
+
+LONGEST = 64
+"""Items of a list that still make one cell; longer lists, and lists of lists, are left to the JSONL."""
+
+
+def flat(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The scalars of nested dictionaries by dotted name; short lists of scalars as words."""
+    cells: dict[str, Any] = {}
+    for key, value in row.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            cells.update(flat(value, f"{name}."))
+        elif isinstance(value, list):
+            if len(value) <= LONGEST and not any(isinstance(item, (list, dict)) for item in value):
+                cells[name] = " ".join(map(str, value))
+        elif value is not None:
+            cells[name] = value
+    return cells
+
+
+def to_csv(rows: Iterable[dict[str, Any]]) -> str:
+    """CSV with a header; a row that lacks a column leaves it empty."""
+    table = [flat(row) for row in rows]
+    names = {name for cells in table for name in cells}
+    columns = [*FIRST, *sorted(names - {*FIRST})]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table)
+    return text.getvalue()

@@ -1,0 +1,213 @@
+"""Answer many problem files, in parallel, one JSON line each."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from geomsolve.analyses.expectation import look
+from geomsolve.batch.gather import gather
+from geomsolve.batch.ledger import Ledger, Row, reusable
+from geomsolve.batch.rows import EXIT_CODES, exit_code, row_of
+from geomsolve.batch.table import to_csv
+from geomsolve.batch.workers import BACKENDS, outcomes
+from geomsolve.cli.output import console, to_json, write_atomically
+from geomsolve.errors import InputError
+from geomsolve.spec.documents import Entry
+
+TABLE_ROWS = 60
+"""Rows of the closing table; where there are more, those that are not ok come first."""
+
+COLOURS = {"ok": "green", "unmet": "yellow", "uncertified": "yellow", "invalid": "red", "failed": "red"}
+
+HEADLINES = (
+    ("structure", "kind"),
+    ("verdict",),
+    ("threshold", "value"),
+    ("optimum",),
+    ("best_min_angle_deg",),
+    ("max_gram_error",),
+)
+"""What a report's answer is in one word or number: the first of these that it has."""
+
+
+@click.command("batch", epilog="Example: geomsolve batch problems --out results.jsonl --csv results.csv")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--out", metavar="FILE", help="Write one JSON object a line to FILE, each as soon as it is known.")
+@click.option("--resume", is_flag=True, help="Keep what FILE holds already for the same content and version.")
+@click.option("--csv", "csv_file", metavar="FILE", help="Write a table with flat columns to FILE at the end.")
+@click.option("--json", "as_json", is_flag=True, help="The JSON lines on stdout, instead of the table.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Worker processes (default: one a core).")
+@click.option("--backend", type=click.Choice(BACKENDS), default="loky", help="Where workers run (default loky: here).")
+@click.option("--scheduler", metavar="ADDRESS", help="The dask cluster to use: tcp://host:8786.")
+@click.option("--timeout", type=float, metavar="SECONDS", help="Give up on a problem after this time.")
+@click.option("--fail-fast", is_flag=True, help="Stop at the first row that is not ok.")
+@click.option("--quiet", is_flag=True, help="Only the sentence with the answer; no progress, no table.")
+@click.option("--no-color", is_flag=True, help="No colour (the variable NO_COLOR does the same).")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def command(
+    paths: tuple[str, ...],
+    out: str | None,
+    resume: bool,
+    csv_file: str | None,
+    as_json: bool,
+    jobs: int | None,
+    backend: str,
+    scheduler: str | None,
+    timeout: float | None,
+    fail_fast: bool,
+    quiet: bool,
+    no_color: bool,
+    debug: bool,
+) -> int:
+    """Answer all problems in files, folders, globs or standard input (-).
+
+    One bad file stops no other. The exit code is that of the most severe row: 0 ok, 1 unmet expectation or no
+    proof, 2 invalid, 3 failed. Without --resume, an existing FILE is replaced.
+    """
+    if resume and out is None:
+        raise InputError("what to resume? Name the output of the earlier run by --out", field="resume")
+    if (backend == "dask") != (scheduler is not None):
+        raise InputError("--backend dask and --scheduler ADDRESS go together", field="scheduler")
+    if backend == "dask" and jobs is not None:
+        raise InputError("the dask cluster decides how many problems are solved at once", field="jobs")
+    if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
+        raise InputError(f"wanted a time above 0 in seconds, got {timeout:g}", field="timeout")
+    entries = gather(paths)
+    sources = {Path(entry.file).resolve() for entry in entries}
+    for name, field in ((out, "out"), (csv_file, "csv")):
+        if name is not None and Path(name).resolve() in sources:
+            raise InputError(f"{name!r} is one of the problem files", field=field)
+    if csv_file is not None and not Path(csv_file).parent.is_dir():
+        raise InputError(f"there is no folder {str(Path(csv_file).parent)!r}", field="csv")
+
+    ledger = Ledger(out) if out is not None else None
+    rows: dict[int, Row] = {}
+    others: list[Row] = []
+    if ledger:
+        if resume:
+            rows, others = reusable(ledger.rows(), entries)
+        ledger.replace([*others, *rows.values()])
+    if resume and not quiet:
+        left = len(entries) - len(rows)
+        click.echo(f"Note: {len(rows):,} of {len(entries):,} answers are kept, {left:,} to go", err=True)
+        if others:
+            click.echo(f"Note: {len(others):,} rows of files not named here are kept as well", err=True)
+    answers = answered(entries, rows, jobs=jobs, backend=backend, scheduler=scheduler, timeout=timeout)
+    with closing(with_progress(answers, len(rows), len(entries), quiet=quiet)) as stream:
+        for position, row in stream:
+            rows[position] = row
+            if ledger:
+                ledger.append(row)
+            if as_json:
+                click.echo(to_json(row))
+                sys.stdout.flush()
+            if fail_fast and row["status"] != "ok":
+                break
+    if ledger:
+        ledger.close()
+    table = [(entries[position], rows[position]) for position in sorted(rows)]
+    if csv_file is not None:
+        write_atomically(csv_file, to_csv(row for _, row in table))
+    if not as_json:
+        show(table, len(entries) - len(rows), console(no_color=no_color), quiet=quiet)
+    return exit_code(rows.values())
+
+
+def answered(entries: list[Entry], done: dict[int, Row], **how: Any) -> Iterator[tuple[int, Row]]:
+    """Position and row of every entry that is not ``done``, as they come; the invalid ones first."""
+    waiting = [position for position in range(len(entries)) if position not in done]
+    for position in waiting:
+        if entries[position].problem is None:
+            yield position, row_of(entries[position], None)
+    waiting = [position for position in waiting if entries[position].problem is not None]
+    problems = [problem for position in waiting if (problem := entries[position].problem) is not None]
+    for place, outcome in outcomes(problems, **how):
+        yield waiting[place], row_of(entries[waiting[place]], outcome)
+
+
+def with_progress(
+    answers: Iterator[tuple[int, Row]], done: int, total: int, *, quiet: bool
+) -> Generator[tuple[int, Row]]:
+    """The same answers, with a bar on stderr if that is a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    screen = Console(stderr=True)
+    counts: Counter[str] = Counter()
+    with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
+        task = bar.add_task("solving", total=total, completed=done)
+        for position, row in answers:
+            counts[row["status"]] += 1
+            bar.update(task, advance=1, description=spread(counts))
+            yield position, row
+
+
+def show(table: list[tuple[Entry, Row]], unsolved: int, screen: Console, *, quiet: bool) -> None:
+    """Print what came of it all: sentence, table, what went wrong."""
+    screen.print(sentence([row for _, row in table], unsolved), style="bold")
+    if quiet or not table:
+        return
+    shown = table
+    if len(table) > TABLE_ROWS:
+        by_trouble = sorted(range(len(table)), key=lambda i: (table[i][1]["status"] == "ok", i))
+        shown = [table[i] for i in sorted(by_trouble[:TABLE_ROWS])]
+    grid = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    grid.add_column("file", overflow="fold")
+    grid.add_column("answer")
+    grid.add_column("gap", justify="right", no_wrap=True)
+    grid.add_column("status", no_wrap=True)
+    for entry, row in shown:
+        gap = look(row, (("gap",), ("optimum", "gap")))[1]
+        grid.add_row(
+            Text(" ".join(filter(None, (entry.file, entry.label)))),
+            Text(headline(row)),
+            f"{gap:.1e}" if isinstance(gap, float) else "",
+            Text(row["status"], style=COLOURS[row["status"]]),
+        )
+    screen.print()
+    screen.print(grid)
+    if len(shown) < len(table):
+        screen.print(f"and {len(table) - len(shown):,} more rows, in --out and --csv.")
+    for entry, row in shown:
+        if row["error"]:
+            screen.print()
+            where = "" if row["status"] == "invalid" else f"{' '.join(filter(None, (entry.file, entry.label)))}: "
+            screen.print(Text(f"{where}{row['error']}"), soft_wrap=True)
+
+
+def sentence(rows: list[Row], unsolved: int) -> str:
+    """How many problems, and what became of them."""
+    counts = Counter(row["status"] for row in rows)
+    total = f"{len(rows):,} problem{'' if len(rows) == 1 else 's'}"
+    stopped = f" Stopped there; {unsolved:,} were not answered." if unsolved else ""
+    if counts["ok"] == len(rows):
+        return f"{total}: all answered, proven and as expected.{stopped}"
+    return f"{total}: {spread(counts)}.{stopped}"
+
+
+def spread(counts: Counter[str]) -> str:
+    """Counts of statuses in words, the most severe last."""
+    return ", ".join(f"{counts[status]:,} {status}" for status in EXIT_CODES if counts[status])
+
+
+def headline(row: Row) -> str:
+    """The answer of a row in a few words."""
+    found, answer = look(row, HEADLINES)
+    if not found or answer is None:
+        return ""
+    if isinstance(answer, float):
+        return f"{answer:.6g}"
+    groups = look(row, (("structure", "groups"),))[1]
+    if answer == "minority collapse" and groups:
+        return f"minority collapse: {'; '.join(' = '.join(group) for group in groups)}"
+    return answer if isinstance(answer, str) else ""

@@ -1,0 +1,41 @@
+"""The JSON schema of problem files, for editors."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from geomsolve.cli.output import write_atomically
+from geomsolve.losses import REGISTRY
+from geomsolve.spec.kinds import json_schema
+
+
+@click.command("schema", epilog="Example: geomsolve schema --out geomsolve.schema.json")
+@click.option("--out", type=click.Path(dir_okay=False), metavar="FILE", help="Write it to FILE instead of stdout.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def command(out: str | None, debug: bool) -> None:
+    """Print the JSON schema of a problem document, for completion and checks in an editor.
+
+    An editor with a YAML language server uses it for a file that begins with
+    "# yaml-language-server: $schema=geomsolve.schema.json".
+    """
+    schema = json_schema()
+    schema["$defs"]["LossChoice"] = loss_schema()
+    text = json.dumps(schema, indent=2, sort_keys=True)
+    if out:
+        write_atomically(out, text + "\n")
+    else:
+        click.echo(text)
+
+
+def loss_schema() -> dict[str, object]:
+    """A loss by name, or a mapping of its name and the parameters that it takes."""
+    names = sorted(REGISTRY)
+    mappings = []
+    for name in names:
+        parameters = {p.name: {"description": p.help} for p in REGISTRY[name].takes().values()}
+        named = {"const": name, "description": REGISTRY[name].summary}
+        mapping = {"type": "object", "properties": {"name": named, **parameters}, "additionalProperties": False}
+        mappings.append(mapping if name == "supcon" else {**mapping, "required": ["name"]})
+    return {"anyOf": [{"enum": names}, *mappings]}

@@ -1,0 +1,41 @@
+"""Check problem files without solving them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from geomsolve.analyses.base import SCHEMA, versions
+from geomsolve.batch.gather import gather
+from geomsolve.cli.output import to_json
+
+
+@click.command("validate", epilog="Example: geomsolve validate problems")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text.")
+@click.option("--quiet", is_flag=True, help="Say nothing where all is well.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def command(paths: tuple[str, ...], as_json: bool, quiet: bool, debug: bool) -> int:
+    """Check problem files, folders of them, globs, or standard input (-) without solving anything.
+
+    Every complaint names the file, line and column, and the key. Exit code 2 if there is any.
+    """
+    entries = gather(paths)
+    complaints = list(dict.fromkeys(complaint for entry in entries for complaint in entry.complaints))
+    files = len({entry.file for entry in entries})
+    if as_json:
+        found = [{**asdict(c.place), "file": c.file, "field": c.field, "message": c.message} for c in complaints]
+        head = {"schema": SCHEMA, "command": "validate", "problem": {"paths": list(paths)}, "versions": versions()}
+        click.echo(to_json({**head, "files": files, "problems": len(entries), "complaints": found}))
+    elif complaints:
+        for complaint in complaints:
+            click.echo(str(complaint), err=True)
+    elif not quiet:
+        click.echo(f"{counted(len(entries), 'problem')} in {counted(files, 'file')}: all valid.")
+    return 2 if complaints else 0
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things in words."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
