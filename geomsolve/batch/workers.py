@@ -1,21 +1,21 @@
 """Problems to outcomes, in parallel: joblib's workers, each with a process of its own to solve in (``child.py``).
 
 Whatever happens to that process (a problem that takes too long, no memory) is seen and survived by the worker and
-becomes the outcome of that one problem.  Should a worker itself be lost, with its machine for one, the problems it
-had are given to others, up to :data:`TRIES` times.
+becomes the outcome of that one problem.  Should a worker itself be lost, with its machine for one, joblib gives up
+on all that are under way; these are then tried again one at a time, so that no other problem takes the blame.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import os
 import pickle
 import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -25,9 +25,6 @@ from geomsolve.errors import GeomsolveError, InputError
 from geomsolve.spec.base import Problem
 
 BACKENDS = ("loky", "dask")
-
-TRIES = 3
-"""Workers that a problem may lose before it counts as failed."""
 
 START = 300.0
 """Seconds that a process may take to load."""
@@ -65,33 +62,38 @@ def outcomes(
     import joblib
 
     waiting = {position: pickle.dumps(problem) for position, problem in enumerate(problems)}
-    workers = min(jobs or joblib.cpu_count(), max(1, len(waiting)))
-    lost: Counter[int] = Counter()
+    workers = min(jobs or joblib.cpu_count(), max(1, len(waiting))) if backend == "loky" else -1
+    taken: list[int] = []
+
+    def tasks(positions: Sequence[int]) -> Iterator[Any]:
+        for position in positions:
+            taken.append(position)
+            yield joblib.delayed(_solve)(position, waiting[position], timeout, os.getpid())
+
+    def run(positions: Sequence[int]) -> Iterator[tuple[int, Outcome]]:
+        """Outcomes of some problems; those that joblib has asked for so far stand in ``taken``."""
+        taken.clear()
+        parallel = joblib.Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered")
+        for position, outcome in parallel(tasks(positions)):
+            del waiting[position]
+            yield position, outcome
+
     with _joblib_backend(backend, scheduler), _no_child_left():
         while waiting:
-            taken: list[int] = []
-
-            def tasks(order: Sequence[int], taken: list[int]) -> Iterator[Any]:
-                for position in order:
-                    taken.append(position)
-                    yield joblib.delayed(_solve)(position, waiting[position], timeout, os.getpid())
-
-            parallel = joblib.Parallel(
-                n_jobs=workers if backend == "loky" else -1, batch_size=1, return_as="generator_unordered"
-            )
             try:
-                for position, outcome in parallel(tasks(list(waiting), taken)):
-                    del waiting[position]
-                    yield position, outcome
+                yield from run(list(waiting))
             except Exception as error:
                 suspects = [position for position in taken if position in waiting]
-                if not suspects:
-                    raise GeomsolveError(f"the workers cannot be used: {error}") from error
-                lost.update(suspects)
                 for position in suspects:
-                    if lost[position] >= TRIES:
+                    try:
+                        yield from run([position])
+                    except Exception as lost:
+                        if not taken:
+                            break
                         del waiting[position]
-                        yield position, _failed(f"{TRIES} workers were lost while they had this problem: {error}")
+                        yield position, _failed(f"the worker that had this problem was lost: {lost}")
+                if not taken:
+                    raise GeomsolveError(f"the workers cannot be used: {error}") from error
 
 
 @contextlib.contextmanager
@@ -108,8 +110,21 @@ def _joblib_backend(backend: str, scheduler: str | None) -> Iterator[None]:
         finally:
             get_reusable_executor().shutdown(wait=True, kill_workers=True)
         return
-    with _dask_client(scheduler), joblib.parallel_config(backend="dask", wait_for_workers_timeout=CONNECT):
+    with _dask_client(scheduler) as client, joblib.parallel_config(backend=_dask_backend(client)):
         yield
+
+
+def _dask_backend(client: Any) -> Any:
+    """joblib's dask backend, which waits forever for a task that dask has given up (joblib 1.6): here it is told."""
+    from joblib._dask import DaskDistributedBackend
+
+    class Backend(DaskDistributedBackend):  # type: ignore[misc]
+        def submit(self, func: Any, callback: Any = None) -> Any:
+            future = super().submit(func, callback)
+            future.add_done_callback(lambda done: callback(done.exception()) if done.exception() else None)
+            return future
+
+    return Backend(client=client, wait_for_workers_timeout=CONNECT)
 
 
 @contextlib.contextmanager
@@ -118,6 +133,8 @@ def _dask_client(scheduler: str | None) -> Iterator[Any]:
         from distributed import Client
     except ImportError:
         raise InputError("dask is not installed: pip install 'geomsolve[dask]'", field="backend") from None
+    for name in ("asyncio", "distributed", "tornado"):  # they log tracebacks of what is reported here
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = Client(scheduler, timeout=CONNECT)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:

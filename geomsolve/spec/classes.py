@@ -49,12 +49,13 @@ class ClassProblem(Problem):
     @classmethod
     def _read(cls, value: Any, info: ValidationInfo) -> Any:
         """A string is read as a list; then every entry is checked, with its position in the message."""
+        base = info.data.get("base")
         if value is None:
             return None
         if isinstance(value, str):
-            value = read_numbers(value, info.data.get("base"))
+            value = read_numbers(value, base)
         elif isinstance(value, (list, tuple)):
-            value = [x for entry in value for x in (read_numbers(entry) if isinstance(entry, str) else [entry])]
+            value = [x for entry in value for x in (read_numbers(entry, base) if isinstance(entry, str) else [entry])]
         elif hasattr(value, "tolist"):
             value = value.tolist()
         else:

@@ -93,6 +93,8 @@ def _whole_line(line: str) -> list[str]:
 def _tokens(text: str, base: Path | None, parts: Callable[[str], list[str]] = _words_of_line) -> list[tuple[str, str]]:
     """The ``parts`` of every line, each with ' in line N of file' where it came from one."""
     if text == "-":
+        if base is not None:
+            raise ValueError("only the command line reads lists from standard input; name a file, as in '@file'")
         return _split(sys.stdin.read(), parts, "standard input")
     if not text.startswith("@"):
         return [(token, "") for token in _words(text)]
