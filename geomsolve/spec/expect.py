@@ -9,9 +9,9 @@ Fractions are read too: ``min_cosine: -1/9``.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, field_validator
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, WithJsonSchema, field_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -19,6 +19,9 @@ from geomsolve.spec.lists import read_numbers
 
 TOLERANCE = 1e-4
 """Default for the distance between an expected number and the answer: numbers are written with a few digits."""
+
+
+ClassName = Annotated[str, WithJsonSchema({"type": ["string", "number"]})]
 
 
 class Near(BaseModel):
@@ -55,7 +58,7 @@ class Expectation(BaseModel):
 
     structure: str | None = Field(None, description="name of the geometry, such as 'regular simplex'")
     verdict: str | None = Field(None, description="realizable, degenerate or inconsistent")
-    groups: tuple[tuple[str, ...], ...] | None = Field(None, description="names of the classes that coincide")
+    groups: tuple[tuple[ClassName, ...], ...] | None = Field(None, description="names of the classes that coincide")
     value: Near | None = Field(None, description="loss value at the optimum, in nats")
     min_cosine: Near | None = Field(None, description="smallest cosine between two classes")
     max_cosine: Near | None = Field(None, description="largest cosine between two classes")

@@ -61,13 +61,14 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "$defs": definitions}
 
 
-def _as_written(schema: Any) -> Any:
-    """The schema of a field, loosened to what its list reader takes."""
+def _as_written(schema: Any, *, listed: bool = False) -> Any:
+    """The schema of a field, loosened to what its list reader takes; ``listed``: of something in a list."""
     if isinstance(schema, list):
-        return [_as_written(part) for part in schema]
+        return [_as_written(part, listed=listed) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    loose = {key: _as_written(value) for key, value in schema.items()}
-    if loose.get("type") == "array":
-        return {"anyOf": [{"type": "array", "items": {"type": ["number", "string"]}}, {"type": "string"}]}
-    return loose
+    kind = schema.get("type")
+    if listed and kind in ("number", "integer", "string"):
+        return {"type": ["number", "string"]}
+    loose = {key: _as_written(value, listed=listed or kind == "array") for key, value in schema.items()}
+    return {"anyOf": [loose, {"type": "string"}]} if kind == "array" and not listed else loose

@@ -1,0 +1,45 @@
+"""Every file of the gallery: it teaches something, expects something, and is answered as expected."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from geomsolve.batch.gather import gather
+
+GALLERY = Path(__file__).parent.parent / "problems"
+ENTRIES = gather([str(GALLERY)])
+
+
+def test_there_is_something_to_see():
+    files = {entry.file for entry in ENTRIES}
+    assert len(files) >= 25
+    assert len({Path(file).parent for file in files}) >= 6
+
+
+@pytest.mark.parametrize(
+    "entry", ENTRIES, ids=lambda e: f"{Path(e.file).relative_to(GALLERY)}{e.label and ' '}{e.label}"
+)
+def test_says_what_it_teaches_and_expects(entry):
+    assert entry.complaints == ()
+    problem = entry.problem
+    assert problem.title
+    assert len(problem.why) > 40
+    assert problem.expect.model_fields_set - {"tolerance"}
+
+
+def test_titles_tell_files_apart():
+    titles = {(entry.file, entry.problem.title) for entry in ENTRIES}
+    assert len({title for _, title in titles}) == len(titles)
+
+
+@pytest.mark.slow
+def test_is_answered_as_expected(run, tmp_path):
+    out = tmp_path / "out.jsonl"
+    ended = run("batch", GALLERY, "--out", out, "--quiet")
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(row["file"], row["error"]) for row in rows if row["status"] != "ok"] == []
+    assert len(rows) == len(ENTRIES)
+    assert ended.code == 0
