@@ -40,11 +40,14 @@ def main() -> None:
 
 def _read(requests: queue.Queue[Any]) -> None:
     """Pass requests on; end the process, whatever it is doing, when there can be no more."""
+    code = 1
     try:
         while True:
             requests.put(pickle.load(sys.stdin.buffer))  # noqa: S301  (from the worker that started this process)
-    except (EOFError, OSError):
-        os._exit(0)
+    except EOFError:
+        code = 0
+    finally:
+        os._exit(code)
 
 
 def _send(out: Any, answer: Any) -> None:

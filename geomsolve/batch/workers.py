@@ -29,7 +29,7 @@ BACKENDS = ("loky", "dask")
 START = 300.0
 """Seconds that a process may take to load."""
 
-CONNECT = 10.0
+CONNECT = 30.0
 """Seconds to wait for a dask scheduler and its first worker."""
 
 ONE_THREAD = dict.fromkeys(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import closing
@@ -84,6 +85,7 @@ def command(
         raise InputError("the dask cluster decides how many problems are solved at once", field="jobs")
     if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
         raise InputError(f"wanted a time above 0 in seconds, got {timeout:g}", field="timeout")
+    warnings.filterwarnings("ignore", category=UserWarning, module="joblib")  # of workers lost or stopped: rows say so
     entries = gather(paths)
     sources = {Path(entry.file).resolve() for entry in entries}
     for name, field in ((out, "out"), (csv_file, "csv")):
