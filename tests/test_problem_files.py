@@ -259,6 +259,15 @@ class TestLosses:
         (entry,) = gather([str(path)])
         assert "3:1: solver: unknown solver 'manifol'; did you mean 'manifold'?" in str(entry.complaints[0])
 
+    def test_what_an_analysis_itself_knows(self, problem, monkeypatch):
+        def refuse(asked):
+            raise InputError(f"not with seed {asked.seed}", field="seed")
+
+        monkeypatch.setattr("geomsolve.analyses.imbalance.validate", refuse, raising=False)
+        path = problem("kind: imbalance\nprops: [0.6, 0.4]\nseed: 7\n")
+        (entry,) = gather([str(path)])
+        assert [str(c) for c in entry.complaints] == [f"{path}:3:1: seed: not with seed 7"]
+
 
 class TestPaths:
     def test_folders_globs_and_doubles(self, problem, tmp_path):

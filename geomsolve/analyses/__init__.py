@@ -1,11 +1,13 @@
 """One question, one function: a problem in, a frozen report out.  Nothing here prints.
 
-The analysis of a problem of kind ``k`` is the function ``k`` of the module ``geomsolve.analyses.k``.
+The analysis of a problem of kind ``k`` is the function ``k`` of the module ``geomsolve.analyses.k``; a function
+``validate`` there, if any, says what is wrong with a problem without solving it.
 """
 
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
@@ -25,11 +27,19 @@ def solve(problem: Any) -> Any:
     Raises :class:`geomsolve.InputError` for a question that makes no sense and :class:`geomsolve.SolverError`
     where no solver returns a usable point.
     """
-    return getattr(importlib.import_module(f"{__name__}.{problem.kind}"), problem.kind)(problem)
+    return getattr(_module(problem), problem.kind)(problem)
+
+
+def _module(problem: Problem) -> ModuleType:
+    kind: str = problem.kind  # type: ignore[attr-defined]  # every problem that can be made has one
+    return importlib.import_module(f"{__name__}.{kind}")
 
 
 def validate(problem: Problem) -> None:
-    """Raise :class:`geomsolve.InputError` for what only the losses and solvers know to be wrong, without solving."""
+    """Raise :class:`geomsolve.InputError` for what a problem's own fields do not tell to be wrong, without solving.
+
+    That is what the losses and solvers know, and what the function ``validate`` of the analysis knows, if it has one.
+    """
     from geomsolve.gram.orbits import Orbits
     from geomsolve.losses import make_loss
     from geomsolve.solvers.choose import check_solver
@@ -42,3 +52,6 @@ def validate(problem: Problem) -> None:
         if isinstance(problem, ClassProblem):  # what a loss needs of the classes, it needs of any two
             counts = problem.class_counts
             loss.objective(Orbits.of((0.5, 0.5), None if counts is None else counts[:2]))
+    own = getattr(_module(problem), "validate", None)
+    if own is not None:
+        own(problem)

@@ -33,8 +33,8 @@ TABLE_ROWS = 60
 COLOURS = {"ok": "green", "unmet": "yellow", "uncertified": "yellow", "invalid": "red", "failed": "red"}
 
 HEADLINES = (
-    ("structure", "kind"),
     ("verdict",),
+    ("structure", "kind"),
     ("threshold", "value"),
     ("optimum",),
     ("best_min_angle_deg",),
@@ -107,7 +107,8 @@ def command(
         if others:
             click.echo(f"Note: {len(others):,} rows of files not named here are kept as well", err=True)
     answers = answered(entries, rows, jobs=jobs, backend=backend, scheduler=scheduler, timeout=timeout)
-    with closing(with_progress(answers, len(rows), len(entries), quiet=quiet)) as stream:
+    screen = Console(stderr=True, no_color=no_color or None)
+    with closing(with_progress(answers, len(rows), len(entries), screen, quiet=quiet)) as stream:
         for position, row in stream:
             rows[position] = row
             if ledger:
@@ -140,11 +141,10 @@ def answered(entries: list[Entry], done: dict[int, Row], **how: Any) -> Iterator
 
 
 def with_progress(
-    answers: Iterator[tuple[int, Row]], done: int, total: int, *, quiet: bool
+    answers: Iterator[tuple[int, Row]], done: int, total: int, screen: Console, *, quiet: bool
 ) -> Generator[tuple[int, Row]]:
-    """The same answers, with a bar on stderr if that is a terminal."""
+    """The same answers, with a bar on ``screen`` if that is a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    screen = Console(stderr=True)
     counts: Counter[str] = Counter()
     with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
         task = bar.add_task("solving", total=total, completed=done)
@@ -156,7 +156,7 @@ def with_progress(
 
 def show(table: list[tuple[Entry, Row]], unsolved: int, screen: Console, *, quiet: bool) -> None:
     """Print what came of it all: sentence, table, what went wrong."""
-    screen.print(sentence([row for _, row in table], unsolved), style="bold")
+    screen.print(sentence(table, unsolved), style="bold")
     if quiet or not table:
         return
     shown = table
@@ -180,6 +180,7 @@ def show(table: list[tuple[Entry, Row]], unsolved: int, screen: Console, *, quie
     screen.print(grid)
     if len(shown) < len(table):
         screen.print(f"and {len(table) - len(shown):,} more rows, in --out and --csv.")
+    screen.print("\nGap: by how much a better embedding could undercut the answer at most, in nats.")
     for entry, row in shown:
         if row["error"]:
             screen.print()
@@ -187,14 +188,15 @@ def show(table: list[tuple[Entry, Row]], unsolved: int, screen: Console, *, quie
             screen.print(Text(f"{where}{row['error']}"), soft_wrap=True)
 
 
-def sentence(rows: list[Row], unsolved: int) -> str:
+def sentence(table: list[tuple[Entry, Row]], unsolved: int) -> str:
     """How many problems, and what became of them."""
-    counts = Counter(row["status"] for row in rows)
-    total = f"{len(rows):,} problem{'' if len(rows) == 1 else 's'}"
+    counts = Counter(row["status"] for _, row in table)
+    total = f"{len(table):,} problem{'' if len(table) == 1 else 's'}"
     stopped = f" Stopped there; {unsolved:,} were not answered." if unsolved else ""
-    if counts["ok"] == len(rows):
-        return f"{total}: all answered, proven and as expected.{stopped}"
-    return f"{total}: {spread(counts)}.{stopped}"
+    if counts["ok"] < len(table):
+        return f"{total}: {spread(counts)}.{stopped}"
+    expecting = all(entry.problem is not None and entry.problem.expect for entry, _ in table)
+    return f"{total}: all answered{', proven and as expected' if expecting else ' and proven'}.{stopped}"
 
 
 def spread(counts: Counter[str]) -> str:
