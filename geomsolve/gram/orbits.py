@@ -47,6 +47,16 @@ class Blocks:
         """Smallest eigenvalue of the full K x K matrix."""
         return float(min(np.linalg.eigvalsh(self.quotient)[0], self.contrast.min()))
 
+    def is_psd(self, slack: float) -> bool:
+        """Whether no eigenvalue of the quotient is below -``slack``, up to rounding: by one Cholesky factorisation."""
+        shifted = self.quotient.copy()
+        shifted[np.diag_indices_from(shifted)] += slack
+        try:
+            np.linalg.cholesky(shifted)
+        except np.linalg.LinAlgError:
+            return False
+        return True
+
 
 @dataclass(frozen=True, eq=False)
 class Orbits:
@@ -133,13 +143,17 @@ class Orbits:
         blocks = self.gram_blocks((cosines + cosines.T) / 2)
         values, vectors = np.linalg.eigh(blocks.quotient)
         quotient = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        contrast = np.where(self.sizes > 1, np.maximum(blocks.contrast, 0.0), 0.0)
+        return self.cosines_of(Blocks(quotient, np.where(self.sizes > 1, np.maximum(blocks.contrast, 0.0), 0.0)))
+
+    def cosines_of(self, blocks: Blocks) -> FloatArray:
+        """Orbit cosines of psd ``blocks`` (contrast 0 at orbits of one class), rescaled to a unit diagonal."""
+        quotient, contrast = blocks.quotient, blocks.contrast
         diagonal = (np.diag(quotient) + (self.sizes - 1) * contrast) / self.sizes
         scale = 1 / np.sqrt(diagonal * self.sizes)
-        repaired: FloatArray = scale[:, None] * quotient * scale
+        cosines: FloatArray = scale[:, None] * quotient * scale
         inner = (np.diag(quotient) - contrast) / (diagonal * self.sizes)
-        np.fill_diagonal(repaired, np.where(self.sizes > 1, np.clip(inner, -1.0, 1.0), 1.0))
-        return np.clip(repaired, -1.0, 1.0)
+        np.fill_diagonal(cosines, np.where(self.sizes > 1, np.clip(inner, -1.0, 1.0), 1.0))
+        return np.clip(cosines, -1.0, 1.0)
 
     def factor(self, cosines: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Vectors of feasible orbit cosines: ``centroids`` (m, m) and ``spread`` (m,) >= 0.

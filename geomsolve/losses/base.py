@@ -5,7 +5,8 @@ and gives an :class:`Objective`: F as a function of the m x m orbit cosines C (s
 
     A_gh = dF/dC_gh,  C_gh and C_hg taken as independent entries, so dF = sum_gh A_gh dC_gh,
 
-its curvature A' = (d^2F)[C'], and, where there is one, its cone form for a conic solver.
+its curvature A' = (d^2F)[C'], and, where there is one, its cone form for a conic solver.  Most curvatures have the
+structure of :class:`RowCurvature`, which lets the dual solver invert the gradient.
 Adding a loss is adding one file here: the registry finds it.
 
 Symbols: F ``value``, A ``gradient``, C ``cosines``, K ``n_classes``, m ``n_orbits``.
@@ -27,6 +28,27 @@ from geomsolve.gram.types import FloatArray, IntArray
 from geomsolve.losses.parameters import Parameter
 
 Curvature = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class RowCurvature:
+    """The curvature of a sum over anchors, entrywise but for a few normalisers of each row:
+
+    A'_gh = own_gh C'_gh - sum_r rows_rgh y_rg,    y_rg = sum_h rows_rgh C'_gh,
+
+    ``own`` (m, m) >= 0, ``rows`` (R, m, m).  With ``joint`` one normaliser is shared by all pairs: y_r sums over g too.
+    """
+
+    own: FloatArray
+    rows: FloatArray
+    joint: bool = False
+
+    def __call__(self, change: FloatArray) -> FloatArray:
+        result: FloatArray = self.own * change
+        for row in self.rows:
+            normaliser = (row * change).sum(axis=1, keepdims=True)
+            result -= row * (normaliser.sum() if self.joint else normaliser)
+        return result
 
 
 def _none() -> FloatArray:
@@ -93,11 +115,13 @@ class Objective(ABC):
     """F on orbit cosines.  ``smooth`` says whether F has a gradient everywhere.
 
     ``unique_minimiser`` says that F, as a function of all K(K-1)/2 cosines, has at most one minimiser on any
-    convex set (because it is strictly convex, for one); False claims nothing.
+    convex set (because it is strictly convex, for one); False claims nothing.  ``attraction`` (m, m), or 0, is such
+    that the gradient plus it is positive: the logarithm of that sum is what the dual solver matches.
     """
 
     smooth: bool = True
     unique_minimiser: bool = False
+    attraction: FloatArray | float = 0.0
 
     @abstractmethod
     def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:

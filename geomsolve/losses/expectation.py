@@ -15,12 +15,13 @@ Symbols: k ``negatives``, a0 ``base``, b ``factor``, r ``chance``, r(own|a) ``ow
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import comb, exp, inf, lgamma, log
 
 import numpy as np
 
-from geomsolve.gram.types import FloatArray
-from geomsolve.losses.base import ConeForm, Curvature, LogTerms, Objective
+from geomsolve.gram.types import FloatArray, IntArray
+from geomsolve.losses.base import ConeForm, Curvature, LogTerms, Objective, RowCurvature
 
 STEP = 0.25
 """Trapezoid step in x = log s; the discretisation error is about exp(-pi^2 / STEP) = 1e-17."""
@@ -28,8 +29,20 @@ STEP = 0.25
 ENUMERATION_LIMIT = 1500
 """Most terms that a cone form may have: beyond it the conic program is slower than any other route."""
 
-DENSE_CURVATURE = 96
-"""Orbits up to which the curvature is kept as m matrices of m x m (8 m^3 bytes), not recomputed."""
+NEGLIGIBLE = 1e-15
+"""Normalisers that carry less than this part of a row's largest one are left out of its curvature."""
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """One anchor's distinct X, ``x`` (n,), and the ``place`` (m,) of each orbit's X among them; nodes ``s`` (N,);
+    e^{-b s X}, ``decay`` (N, n); log phi(b s), ``log_phi`` (N,)."""
+
+    x: FloatArray
+    place: IntArray
+    s: FloatArray
+    decay: FloatArray
+    log_phi: FloatArray
 
 
 class LogExpectation(Objective):
@@ -64,15 +77,17 @@ class LogExpectation(Objective):
         start, stop = log(1e-18 / (1 + mean)), log(42 / min(1.0, least))
         return np.exp(STEP * np.arange(np.floor(start / STEP), np.ceil(stop / STEP) + 1))
 
-    def _anchor(self, g: int, cosines: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """For an anchor in orbit g: X (m,), nodes s (N,), e^{-b s X} (N, m), log phi(b s) (N,)."""
-        x = np.exp(self.scale * (cosines[g] - 1))
-        s = self._nodes(x, self.chance[g], float(self.own[g]))
+    def _anchor(self, g: int, cosines: FloatArray) -> Anchor:
+        """What value and derivatives at an anchor in orbit g are made of; equal X are treated once."""
+        x, place = np.unique(np.exp(self.scale * (cosines[g] - 1)), return_inverse=True)
+        chance = np.bincount(place, weights=self.chance[g]).astype(np.float64)
+        s = self._nodes(x, chance, float(self.own[g]))
         decay = np.expm1(-self.factor * s[:, None] * x)
         own = np.expm1(-self.factor * s) * self.own[g]
         with np.errstate(divide="ignore"):
-            log_phi = np.log1p(np.maximum(decay @ self.chance[g] + own, -1.0))
-        return x, s, decay + 1, log_phi
+            log_phi = np.log1p(np.maximum(decay @ chance + own, -1.0))
+        decay += 1
+        return Anchor(x, place, s, decay, log_phi)
 
     def _power(self, k: int, s: FloatArray, log_phi: FloatArray) -> FloatArray:
         """e^{-a0 s} phi(b s)^k at the nodes."""
@@ -82,40 +97,35 @@ class LogExpectation(Objective):
         k, b = self.negatives, self.factor
         value, gradient = 0.0, np.zeros_like(self.chance)
         for g in np.flatnonzero(self.mass).tolist():
-            x, s, decay, log_phi = self._anchor(g, cosines)
-            value += self.mass[g] * STEP * float(np.sum(np.exp(-s) - self._power(k, s, log_phi)))
-            weight = STEP * k * b * s * self._power(k - 1, s, log_phi)
-            gradient[g] = self.mass[g] * self.scale * self.chance[g] * x * (weight @ decay)
+            at = self._anchor(g, cosines)
+            value += self.mass[g] * STEP * float(np.sum(np.exp(-at.s) - self._power(k, at.s, at.log_phi)))
+            weight = STEP * k * b * at.s * self._power(k - 1, at.s, at.log_phi)
+            gradient[g] = self.mass[g] * self.scale * self.chance[g] * (at.x * (weight @ at.decay))[at.place]
         return value, gradient
 
     def curvature(self, cosines: FloatArray) -> Curvature:
+        """The second derivative at anchor g is diag(own) - sum_n pair_n terms_n terms_n', over the nodes n; the sum has
+        low rank, so it is kept as a few normalisers a row."""
         k, b = self.negatives, self.factor
-        m = self.mass.size
-
-        def anchor(g: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-            """The second derivative at anchor g is diag(own) - terms' diag(pair) terms."""
-            x, s, decay, log_phi = self._anchor(g, cosines)
-            terms = self.chance[g] * x * decay
-            weight = STEP * k * b * s * self._power(k - 1, s, log_phi)
-            own = np.einsum("n,nh,nh->h", weight, terms, 1 - b * s[:, None] * x)
-            pair = STEP * b * b * k * (k - 1) * s * s * self._power(max(k - 2, 0), s, log_phi)
-            return own, pair, terms
-
-        if m <= DENSE_CURVATURE:
-            dense = np.zeros((m, m, m))
-            for g in np.flatnonzero(self.mass).tolist():
-                own, pair, terms = anchor(g)
-                dense[g] = self.mass[g] * self.scale**2 * (np.diag(own) - (terms.T * pair) @ terms)
-            return lambda change: np.einsum("ghj,gj->gh", dense, change)
-
-        def apply(change: FloatArray) -> FloatArray:
-            result = np.zeros_like(change)
-            for g in np.flatnonzero(self.mass).tolist():
-                own, pair, terms = anchor(g)
-                result[g] = self.mass[g] * self.scale**2 * (own * change[g] - (pair * (terms @ change[g])) @ terms)
-            return result
-
-        return apply
+        own = np.zeros_like(self.chance)
+        normalisers: list[FloatArray] = [np.zeros((0, own.shape[1]))] * own.shape[0]
+        for g in np.flatnonzero(self.mass).tolist():
+            at = self._anchor(g, cosines)
+            weight = STEP * k * b * at.s * self._power(k - 1, at.s, at.log_phi)
+            straight = at.x * (weight @ at.decay - at.x * ((b * at.s * weight) @ at.decay))
+            own[g] = self.mass[g] * self.scale**2 * self.chance[g] * straight[at.place]
+            if k > 1:
+                pair = np.sqrt(STEP * k * (k - 1) * self._power(k - 2, at.s, at.log_phi)) * b * at.s
+                used = pair > NEGLIGIBLE**0.5 * pair.max()
+                terms = pair[used, None] * at.decay[used] * at.x
+                chance = np.bincount(at.place, weights=self.chance[g])
+                sizes, turns = np.linalg.eigh((terms * chance) @ terms.T)
+                kept = turns[:, sizes > NEGLIGIBLE * sizes[-1]].T @ terms
+                normalisers[g] = np.sqrt(self.mass[g]) * self.scale * self.chance[g] * kept[:, at.place]
+        rows = np.zeros((max(n.shape[0] for n in normalisers), *own.shape))
+        for g, normaliser in enumerate(normalisers):
+            rows[: normaliser.shape[0], g] = normaliser[::-1]
+        return RowCurvature(own, rows)
 
     def cone_form(self) -> ConeForm | None:
         """Enumerate how often each class is drawn (a multinomial), if that is short enough."""

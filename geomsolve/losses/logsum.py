@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses.base import ConeForm, Curvature, LogTerms, Objective
+from geomsolve.losses.base import ConeForm, Curvature, LogTerms, Objective, RowCurvature
 
 
 class LogSum(Objective):
@@ -31,42 +31,47 @@ class LogSum(Objective):
     ) -> None:
         self.rows, width = weights.shape
         self.m = int(np.sqrt(self.rows * width))
-        self.mass, self.scale = mass, scale
-        self.target = np.zeros_like(weights) if target is None else target
+        self.mass, self.scale, self.target = mass, scale, target
         with np.errstate(divide="ignore"):
             self.log_weights, self.log_offset = np.log(weights), np.log(offset)
         self.unique_minimiser = unique_minimiser
+        if target is not None:
+            self.attraction = self._square(scale * mass[:, None] * target)
 
     def _rows(self, cosines: FloatArray) -> FloatArray:
         return cosines.reshape(self.rows, -1)
 
-    def _logs(self, cosines: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """t (R, T); log of each row's sum (R,); softmax shares of the terms (R, T)."""
-        t = self.scale * (self._rows(cosines) - 1)
-        logits = t + self.log_weights
-        top = np.maximum(logits.max(axis=1), self.log_offset)
+    def _square(self, rows: FloatArray) -> FloatArray:
+        return rows.reshape(self.m, self.m)
+
+    def _shares(self, cosines: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Log of each row's sum (R,); softmax shares of the terms (R, T).  Holds one matrix besides its arguments."""
+        terms = self._rows(cosines) - 1
+        terms *= self.scale
+        terms += self.log_weights
+        top = np.maximum(terms.max(axis=1), self.log_offset)
         top = np.where(np.isfinite(top), top, 0.0)
-        terms = np.exp(logits - top[:, None])
+        terms -= top[:, None]
+        np.exp(terms, out=terms)
         sums = terms.sum(axis=1) + np.exp(self.log_offset - top)
         safe = np.where(sums > 0, sums, 1.0)  # a row without any term has no mass either
-        return t, np.log(safe) + top, terms / safe[:, None]
+        terms /= safe[:, None]
+        return np.log(safe) + top, terms
 
     def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
-        t, log_sums, share = self._logs(cosines)
-        value = float(self.mass @ (log_sums - (self.target * t).sum(axis=1)))
-        gradient = self.scale * self.mass[:, None] * (share - self.target)
-        return value, gradient.reshape(self.m, self.m)
+        log_sums, share = self._shares(cosines)
+        value = float(self.mass @ log_sums)
+        if self.target is not None:
+            value -= float(self.mass @ (self.target * self.scale * (self._rows(cosines) - 1)).sum(axis=1))
+            share -= self.target
+        share *= self.scale * self.mass[:, None]
+        return value, self._square(share)
 
     def curvature(self, cosines: FloatArray) -> Curvature:
-        share = self._logs(cosines)[2]
-        factor = self.scale**2 * self.mass[:, None]
-
-        def apply(change: FloatArray) -> FloatArray:
-            dt = self._rows(change)
-            result: FloatArray = factor * share * (dt - (share * dt).sum(axis=1, keepdims=True))
-            return result.reshape(self.m, self.m)
-
-        return apply
+        share = self._shares(cosines)[1]
+        rows = self.scale * np.sqrt(self.mass)[:, None] * share
+        share *= self.scale**2 * self.mass[:, None]
+        return RowCurvature(self._square(share), self._square(rows)[None], joint=self.rows == 1)
 
     def cone_form(self) -> ConeForm:
         finite = np.isfinite(self.log_weights) & (self.mass[:, None] > 0)
@@ -83,5 +88,5 @@ class LogSum(Objective):
             self.log_weights[row, place],
             self.scale,
         )
-        linear = -self.scale * (self.mass[:, None] * self.target).reshape(self.m, self.m)
+        linear = -self.attraction * np.ones((self.m, self.m))
         return ConeForm(self.m, constant=-float(linear.sum()), linear=linear, logs=logs)

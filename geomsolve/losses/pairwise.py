@@ -21,7 +21,7 @@ import numpy as np
 
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses.base import ConeForm, Curvature, LogTerms, Loss, Minorant, Objective, register
+from geomsolve.losses.base import ConeForm, Curvature, LogTerms, Loss, Minorant, Objective, RowCurvature, register
 from geomsolve.losses.parameters import BIAS, MARGIN, SAMPLING, TEMPERATURE, parameter
 
 
@@ -32,6 +32,11 @@ def pair_mass(orbits: Orbits, sampling: str) -> FloatArray:
     if sampling == "supervised":
         mass = mass / (1 - p)[:, None]
     return mass
+
+
+def entrywise(own: FloatArray) -> Curvature:
+    """The curvature of a sum over pairs, ``own`` (m, m): no normalisers."""
+    return RowCurvature(own, np.zeros((0, *own.shape)))
 
 
 class Hinge(Objective):
@@ -47,7 +52,7 @@ class Hinge(Objective):
         return float(np.sum(self.mass * np.maximum(excess, 0))), np.where(excess > 0, self.mass, 0.0)
 
     def curvature(self, cosines: FloatArray) -> Curvature:
-        return np.zeros_like
+        return entrywise(np.zeros_like(cosines))
 
     def minorant(self, cosines: FloatArray, slopes: FloatArray | None = None) -> Minorant:
         """max(x, 0) >= theta x for every theta in [0, 1]: the slopes are a solver's, forced into that interval."""
@@ -82,7 +87,7 @@ class SoftPlus(Objective):
     def curvature(self, cosines: FloatArray) -> Curvature:
         sigmoid = self._sigmoid(cosines)
         factor = self.scale**2 * self.mass * sigmoid * (1 - sigmoid)
-        return lambda change: factor * change
+        return entrywise(factor)
 
     def cone_form(self) -> ConeForm:
         g, h = np.nonzero(self.mass)
@@ -99,12 +104,13 @@ class Squares(Objective):
 
     def __init__(self, mass: FloatArray, constant: float) -> None:
         self.mass, self.constant = mass, constant
+        self.attraction = 2 * mass
 
     def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
         return self.constant + float(np.sum(self.mass * cosines**2)), 2 * self.mass * cosines
 
     def curvature(self, cosines: FloatArray) -> Curvature:
-        return lambda change: 2 * self.mass * change
+        return entrywise(2 * self.mass)
 
     def cone_form(self) -> ConeForm:
         return ConeForm(self.mass.shape[0], constant=self.constant, square=self.mass)

@@ -1,13 +1,20 @@
 """Which solver answers, and why; every answer leaves with its certificate.
 
-``auto`` is conic for small problems that have a cone form, and otherwise manifold.  A smooth conic answer is
-then polished by Newton steps on the manifold, whoever asked for it: interior-point methods stop near 1e-9, while
-at low temperature the loss differs by less than that between geometries 40 degrees apart.
+``auto`` takes, in this order and until one is precise, every solver that can:
+
+    dual       smooth losses; seconds for thousands of proportions, but only where the optimum has nearly full rank
+    manifold   smooth losses, whatever the rank of the optimum
+    conic      small problems that have a cone form, and losses with kinks
+
+and of what they return the answer with the smallest gap.  A smooth conic answer is polished by Newton steps on the
+manifold, whoever asked for it: interior-point methods stop near 1e-9, while at low temperature the loss differs by
+less than that between geometries 40 degrees apart.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from geomsolve.certificate import TOLERANCE, Certificate, certify
@@ -16,12 +23,16 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Objective
 from geomsolve.solvers.base import Solution
 from geomsolve.solvers.conic import solve_conic
+from geomsolve.solvers.dual import solve_dual
 from geomsolve.solvers.manifold import interior, solve_manifold
 
-SOLVERS = ("auto", "conic", "manifold")
+SOLVERS = ("auto", "conic", "dual", "manifold")
 
 CONIC_ORBITS = 12
-"""Distinct proportions up to which auto takes the conic route first."""
+"""Distinct proportions up to which auto goes on to the conic solver for a smooth loss."""
+
+PRECISE = 1e-9
+"""Relative gap at which auto looks no further: interior-point methods, the reference, do not get below it."""
 
 INWARD = 1e-3
 """How far a conic answer is moved into the interior before it is polished: on the boundary, where a direction has
@@ -68,39 +79,68 @@ def solve_objective(
     """Minimise ``objective`` over unit-diagonal Gram matrices, by ``solver``, and certify the result."""
     check_solver(solver)
     began = time.perf_counter()
-    form = None
-    if solver == "auto":
-        small = orbits.n_orbits <= CONIC_ORBITS
-        form = objective.cone_form() if small or not objective.smooth else None
-        if form is not None:
-            why = f"{_orbits(orbits)}, and the loss has a cone form" if small else "the loss has kinks"
-            chosen = "conic"
-        else:
-            why = "the loss has no short cone form here" if small else f"{_orbits(orbits)}: too many for conic"
-            chosen = "manifold"
-    else:
-        chosen, why = solver, "asked for"
-    if chosen == "manifold":
+    answers = (
+        automatic(objective, orbits, tolerance) if solver == "auto" else forced(objective, orbits, solver, tolerance)
+    )
+    best: tuple[Solution, Certificate, str] | None = None
+    for solution, reason in answers:
+        proof = certify(objective, orbits, solution.cosines, slopes=solution.slopes, tolerance=tolerance)
+        if best is None or proof.gap < best[1].gap:
+            best = solution, proof, reason
+        if proof.gap <= PRECISE * max(1.0, abs(proof.value)):
+            break
+    if best is None:
+        raise SolverError("no solver returned a usable point; try another temperature, or --solver conic or manifold")
+    return Answer(*best, time.perf_counter() - began)
+
+
+def forced(objective: Objective, orbits: Orbits, solver: str, tolerance: float) -> Iterator[tuple[Solution, str]]:
+    """The one solver that was asked for."""
+    if solver == "dual":
+        solution = solve_dual(objective, orbits)
+        if solution is None:
+            raise SolverError(
+                "the dual solver found no optimum here: it needs a smooth loss and an optimum of nearly full rank; "
+                "leave out --solver, or take manifold or conic"
+            )
+    elif solver == "manifold":
         solution = solve_manifold(objective, orbits)
     else:
-        try:
-            solution = solve_conic(objective, orbits, tolerance=tolerance)
-            why = f"{why}; {solution.note}"
-        except SolverError:
-            if solver == "conic" or not objective.smooth:
-                raise
-            solution, why = solve_manifold(objective, orbits), "no conic solver returned a point"
-    certificate = certify(objective, orbits, solution.cosines, slopes=solution.slopes, tolerance=tolerance)
-    if chosen == "conic" and objective.smooth:
-        inside = (1 - INWARD) * solution.cosines + INWARD * interior(orbits)
-        polished = solve_manifold(objective, orbits, start=inside)
-        proof = certify(objective, orbits, polished.cosines, tolerance=tolerance)
-        if proof.gap < certificate.gap:
-            why += f", then {polished.iterations} Newton steps on the manifold"
-            solution = Solution(polished.cosines, solution.name, solution.iterations + polished.iterations)
-            certificate = proof
-    return Answer(solution, certificate, why, time.perf_counter() - began)
+        solution, note = polished_conic(objective, orbits, tolerance)
+        yield solution, f"asked for; {note}"
+        return
+    yield solution, f"asked for; {solution.note}" if solution.note else "asked for"
 
 
-def _orbits(orbits: Orbits) -> str:
-    return f"{orbits.n_orbits:,} distinct proportion" + ("" if orbits.n_orbits == 1 else "s")
+def automatic(objective: Objective, orbits: Orbits, tolerance: float) -> Iterator[tuple[Solution, str]]:
+    """Solutions with the reason for each, the quickest solver's first."""
+    if objective.smooth:
+        solution = solve_dual(objective, orbits)
+        if solution is not None:
+            yield solution, solution.note
+        yield solve_manifold(objective, orbits), "the dual solver found no optimum of nearly full rank"
+        if orbits.n_orbits > CONIC_ORBITS:
+            return
+    try:
+        solution, note = polished_conic(objective, orbits, tolerance)
+    except SolverError:
+        if not objective.smooth:
+            raise
+        return
+    why = "the other solvers left a gap" if objective.smooth else "the loss has kinks"
+    yield solution, f"{why}; {note}"
+
+
+def polished_conic(objective: Objective, orbits: Orbits, tolerance: float) -> tuple[Solution, str]:
+    """The conic solution, after Newton steps on the manifold where these help; and what was done."""
+    solution = solve_conic(objective, orbits, tolerance=tolerance)
+    if not objective.smooth:
+        return solution, solution.note
+    inside = (1 - INWARD) * solution.cosines + INWARD * interior(orbits)
+    polished = solve_manifold(objective, orbits, start=inside)
+    gaps = [certify(objective, orbits, s.cosines, tolerance=tolerance).gap for s in (solution, polished)]
+    if gaps[1] >= gaps[0]:
+        return solution, solution.note
+    steps = solution.iterations + polished.iterations
+    note = f"{solution.note}, then {polished.iterations} Newton steps on the manifold"
+    return Solution(polished.cosines, solution.name, steps), note

@@ -69,7 +69,7 @@ class Problem(Frozen):
     title: str | None = Field(None, description="what the problem is called")
     why: str | None = Field(None, description="what it teaches, and where its numbers come from")
     expect: Expectation | None = Field(None, description="what the answer has to be")
-    solver: str = Field("auto", description="auto, conic or manifold")
+    solver: str = Field("auto", description="auto, conic, dual or manifold")
     tolerance: float = Field(1e-6, gt=0, lt=1, description="relative gap below which an answer is certified")
     seed: int = Field(0, ge=0)
     base: Path | None = Field(None, exclude=True, description="folder that relative paths start from")
