@@ -29,7 +29,8 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Certificate:
-    """``value`` and ``lower_bound`` in nats; ``gap`` is their difference; ``min_eigenvalue`` is lambda_min(S)."""
+    """``value`` and ``lower_bound`` in nats; ``gap`` is their difference; ``min_eigenvalue`` is lambda_min(S),
+    or where that would take long a lower bound of it."""
 
     value: float
     lower_bound: float
@@ -44,9 +45,13 @@ class Certificate:
 
 def dual_matrix(orbits: Orbits, cosines: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
     """S = D + diag(mu) as mu (m,) and D (m, m) by orbit, for ``slope`` (m, m) = dF/dC at ``cosines`` (m, m)."""
-    symmetric = (slope + slope.T) / 2
-    off_diagonal = np.divide(symmetric, orbits.pairs, out=np.zeros_like(symmetric), where=orbits.pairs > 0)
-    multipliers = -np.sum(off_diagonal * orbits.others * cosines, axis=1)
+    n = orbits.sizes
+    off_diagonal = (slope + slope.T) / 2
+    off_diagonal /= n
+    off_diagonal /= n[:, None]
+    inner = np.diag(slope) / np.maximum(n * (n - 1), 1)
+    np.fill_diagonal(off_diagonal, np.where(n > 1, inner, 0.0))
+    multipliers = -np.einsum("gh,gh,h->g", off_diagonal, cosines, n) + inner * np.diag(cosines) * (n > 1)
     return multipliers, off_diagonal
 
 

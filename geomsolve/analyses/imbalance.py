@@ -96,7 +96,6 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
     answer = solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance)
     cosines, proof = answer.solution.cosines, answer.certificate
     structure = classify(orbits, cosines, max(proof.gap, 0.0))
-    spectrum = orbits.eigenvalues(orbits.gram_blocks(cosines))
     threshold = nearest_collapse_temperature(loss, orbits) if objective.smooth else None
     return ImbalanceReport(
         problem=understood(
@@ -112,7 +111,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
         gap=proof.gap,
         certified=proof.certified,
         unique=optimum_is_unique(loss, objective, orbits, cosines, answer.solution.slopes),
-        rank=int(np.sum(spectrum > structure.tolerance)),
+        rank=orbits.rank(cosines, structure.tolerance),
         structure=structure,
         solver={
             "name": answer.solution.name,

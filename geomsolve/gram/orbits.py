@@ -21,13 +21,16 @@ one class describe no pair; they are kept at 1 and never used.
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from geomsolve.gram.types import FloatArray, IntArray
+
+EXACT = 300
+"""Orbits up to which eigenvalues are computed one by one; beyond, bounds and counts from factorisations do."""
 
 EQUAL_PROPORTIONS = 1e-12
 """Proportions closer than this, relatively, belong to one orbit: they differ by rounding only."""
@@ -44,8 +47,31 @@ class Blocks:
     contrast: FloatArray
 
     def min_eigenvalue(self) -> float:
-        """Smallest eigenvalue of the full K x K matrix."""
-        return float(min(np.linalg.eigvalsh(self.quotient)[0], self.contrast.min()))
+        """Smallest eigenvalue of the full K x K matrix; of large ones a lower bound of it, which costs less."""
+        if self.quotient.shape[0] <= EXACT:
+            lowest = float(np.linalg.eigvalsh(self.quotient)[0])
+        else:
+            lowest = self._eigenvalue_bound()
+        return float(min(lowest, self.contrast.min()))
+
+    def _eigenvalue_bound(self) -> float:
+        """A number that no eigenvalue of the quotient Q is below, computed so that rounding cannot make it too high.
+
+        With u = sqrt(diag Q), no eigenvalue of Q is below -|Q - u u'| (Weyl): this is tight when Q has rank one.
+        Else no eigenvalue is below -shift if Q + (shift - c) I has a Cholesky factorisation in floating point,
+        c = (m + 2) eps trace (Rump 2006); shifts are tried upwards.
+        """
+        m = self.quotient.shape[0]
+        trace = float(np.abs(np.diag(self.quotient)).sum())
+        rounding = (m + 2) * float(np.finfo(float).eps) * trace
+        root = np.sqrt(np.maximum(np.diag(self.quotient), 0.0))
+        leftover = float(np.linalg.norm(self.quotient - np.outer(root, root)))
+        if leftover <= rounding or trace == 0:
+            return -leftover
+        shift = 4 * rounding
+        while not self.is_psd(shift - rounding * (1 + m * shift / trace)):
+            shift *= 4
+        return -float(shift)
 
     def is_psd(self, slack: float) -> bool:
         """Whether no eigenvalue of the quotient is below -``slack``, up to rounding: by one Cholesky factorisation."""
@@ -56,6 +82,17 @@ class Blocks:
         except np.linalg.LinAlgError:
             return False
         return True
+
+    def quotient_rank(self, threshold: float) -> int:
+        """How many eigenvalues of the quotient exceed ``threshold``: large ones are counted by Sylvester's inertia."""
+        m = self.quotient.shape[0]
+        if m <= EXACT:
+            return int(np.sum(np.linalg.eigvalsh(self.quotient) > threshold))
+        shifted = self.quotient.copy()
+        shifted[np.diag_indices(m)] -= threshold
+        factor, pivots, _ = importlib.import_module("scipy.linalg.lapack").dsytrf(shifted, lower=1, overwrite_a=1)
+        # a 1 x 1 pivot has the sign of an eigenvalue; a 2 x 2 pivot (two negative marks) has one of each sign
+        return int(np.sum((pivots > 0) & (np.diag(factor) > 0)) + np.sum(pivots < 0) // 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,15 +139,18 @@ class Orbits:
     def n_classes(self) -> int:
         return int(self.index.size)
 
-    @cached_property
+    @property
     def others(self) -> FloatArray:
         """(m, m): how many classes of orbit h differ from a given class of orbit g, n_h - [g = h]."""
-        return np.tile(self.sizes.astype(np.float64), (self.n_orbits, 1)) - np.eye(self.n_orbits)
+        others = np.tile(self.sizes.astype(np.float64), (self.n_orbits, 1))
+        others[np.diag_indices(self.n_orbits)] -= 1
+        return others
 
-    @cached_property
+    @property
     def pairs(self) -> FloatArray:
         """(m, m): ordered pairs of different classes from orbits g and h, n_g (n_h - [g = h])."""
-        pairs: FloatArray = self.sizes[:, None] * self.others
+        pairs = self.others
+        pairs *= self.sizes[:, None]
         return pairs
 
     def lift(self, cosines: FloatArray) -> FloatArray:
@@ -167,7 +207,7 @@ class Orbits:
         contrast = np.where(self.sizes > 1, np.maximum(blocks.contrast, 0.0), 0.0)
         return centroids, np.sqrt(contrast * (self.sizes - 1) / self.sizes)
 
-    def eigenvalues(self, blocks: Blocks) -> FloatArray:
-        """All K eigenvalues of a block-diagonalised matrix, ascending, each as often as it occurs."""
-        repeated = np.repeat(np.where(self.sizes > 1, blocks.contrast, 0.0), self.sizes - 1)
-        return np.sort(np.concatenate([np.linalg.eigvalsh(blocks.quotient), repeated]))
+    def rank(self, cosines: FloatArray, threshold: float) -> int:
+        """How many eigenvalues of the K x K Gram matrix of orbit cosines exceed ``threshold``."""
+        blocks = self.gram_blocks(cosines)
+        return blocks.quotient_rank(threshold) + int(np.sum((self.sizes - 1)[blocks.contrast > threshold]))

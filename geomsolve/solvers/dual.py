@@ -13,31 +13,29 @@ formulas come from' of the README).  With T >= 0 the part of the forces that att
     log(D + T) = log(U U' + T).
 
 One step: with H = own - sum_r rows_r rows_r' the curvature (:class:`RowCurvature`), eliminating the change of the
-cosines leaves as unknowns the change of U and of the few normalisers y of each row, (r + R) m in all: a dense
-system up to a few thousand unknowns, matrix-free GMRES beyond.  An orbit that the step drives past C_gg = 1 has
+cosines leaves as unknowns the change of U and of the few normalisers y of each row, (r + R) m in all: a system,
+factorised while small, given to GMRES beyond, in single precision when large.  An orbit driven past C_gg = 1 has
 collapsed: its cosine is held at 1 and S gains a multiplier on its contrast.  Where G comes out indefinite, U gains
-the offending eigenvector as a column.
+columns.
 
 Everything is in orbit coordinates: Phi, Psi are the two sides times ``pairs``.  The answer is a proposal:
 ``certificate.py`` proves it or does not.
 
-Symbols: U ``roots``, C ``cosines``, Phi ``forces``, Psi ``wanted``, log(Psi/Phi) ``mismatch``, n_g G U ``imbalance``,
-own ``X`` inverted, the response of C to U ``response``.
+Symbols: U ``roots``, C ``cosines``, Phi ``forces``, log(Psi/Phi) ``mismatch``, n_g G U ``imbalance``, 1/own ``X``.
 """
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from geomsolve.certificate import dual_blocks
 from geomsolve.gram.orbits import Blocks, Orbits
 from geomsolve.gram.simplex import simplex_cosine
-from geomsolve.gram.types import FloatArray
+from geomsolve.gram.types import BoolArray, FloatArray, IntArray
 from geomsolve.losses.base import Objective, RowCurvature
 from geomsolve.solvers.base import Solution
 
@@ -47,8 +45,11 @@ SOLVED = 1e-13
 ACCEPTABLE = 1e-7
 """Relative residual below which an iteration that has stalled, at rounding level, still counts as converged."""
 
-DENSE = 1200
-"""Unknowns up to which the Newton system is built and factorised; beyond, GMRES without building it."""
+DIRECT = 1000
+"""Unknowns up to which the Newton system is factorised; beyond, GMRES."""
+
+SINGLE = 6000
+"""Unknowns up to which the Newton system is kept in double precision."""
 
 ROUNDING = 1e-13
 """Eigenvalues of G, and multipliers of held orbits relative to their forces, that may be negative by rounding."""
@@ -70,31 +71,26 @@ MAX_COLUMNS = 6
 LONGEST = 2.0
 """Largest change of log u in one step."""
 
-BLOCK = 2**22
+BLOCK = 2**16
 """Entries of an m x m matrix that are worked on at once."""
 
 
 @dataclass(frozen=True)
 class State:
-    """Where Newton's method stands: ``cosines`` (m, m), ``roots`` (m, r), ``held`` (m,) orbits held at C_gg = 1."""
+    """Where Newton's method stands: ``cosines`` (m, m), ``roots`` (m, r), ``held`` (m,) orbits held at C_gg = 1;
+    ``attraction`` is the objective's, symmetrised."""
 
     objective: Objective
     orbits: Orbits
+    attraction: FloatArray | float
     cosines: FloatArray
     roots: FloatArray
-    held: Any
+    held: BoolArray
 
-    @cached_property
-    def free(self) -> Any:
-        """(m, m): pairs whose cosine is an unknown."""
-        free = self.orbits.pairs > 0
-        free[np.diag_indices_from(free)] &= ~self.held
-        return free
-
-    @cached_property
-    def attraction(self) -> FloatArray | float:
-        pull = self.objective.attraction
-        return (pull + pull.T) / 2 if isinstance(pull, np.ndarray) else pull
+    @property
+    def fixed(self) -> IntArray:
+        """Orbits whose inner cosine is no unknown."""
+        return np.flatnonzero((self.orbits.sizes == 1) | self.held)
 
     @cached_property
     def forces(self) -> FloatArray:
@@ -105,226 +101,214 @@ class State:
         return slope
 
     @cached_property
-    def wanted(self) -> FloatArray:
-        """Psi = pairs (U U' + T), (m, m)."""
-        product: FloatArray = self.roots @ self.roots.T
-        product *= self.orbits.pairs
-        product += self.attraction
-        return product
-
-    @cached_property
     def mismatch(self) -> FloatArray:
         """log(Psi / Phi) where a cosine is free, else 0; nan or inf where a side is not positive."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log = np.log(self.wanted / self.forces)
-        log[~self.free] = 0.0
-        return log
+        many = self.orbits.sizes[:, None] * self.roots
+        wanted: FloatArray = many @ many.T
+        wanted[np.diag_indices_from(wanted)] -= np.sum(many * self.roots, axis=1)
+        wanted += self.attraction
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            wanted /= self.forces
+            np.log(wanted, out=wanted)
+        wanted[self.fixed, self.fixed] = 0.0
+        return wanted
 
     @cached_property
     def imbalance(self) -> FloatArray:
         """n_g (G U)_g, (m, r)."""
-        around = self.orbits.others * self.cosines
-        return self.orbits.sizes[:, None] * (self.roots + around @ self.roots)
+        n = self.orbits.sizes[:, None]
+        around = self.cosines @ (n * self.roots) - np.diag(self.cosines)[:, None] * self.roots
+        imbalance: FloatArray = n * (self.roots + around)
+        return imbalance
 
     @cached_property
     def residual(self) -> float:
         """The largest relative residual: of a force, or of the forces' balance at an orbit."""
-        if not np.all(np.isfinite(self.mismatch)):
-            return np.inf
         worst = float(np.abs(self.mismatch).max())
+        if not np.isfinite(worst):
+            return np.inf
         if self.roots.shape[1]:
             size = self.orbits.sizes @ np.abs(self.roots) / self.orbits.n_classes
             scale = self.orbits.sizes[:, None] * (np.abs(self.roots) + size)
-            worst = max(worst, float(np.max(np.abs(self.imbalance) / scale)))
+            worst = max(worst, float(np.max(np.abs(self.imbalance) / np.maximum(scale, np.finfo(float).tiny))))
         return worst
 
     def moved(self, length: float, cosines: FloatArray, roots: FloatArray) -> State:
-        """The state after ``length`` times a step; the roots of a force of one sign keep theirs."""
+        """The state after ``length`` times a step; the roots of forces that all repel keep their sign."""
         if isinstance(self.attraction, float) and self.roots.shape[1] == 1:
             moved = self.roots * np.exp(length * roots / self.roots)
         else:
             moved = self.roots + length * roots
-        return State(self.objective, self.orbits, self.cosines + length * cosines, moved, self.held)
+        return replace(self, cosines=self.cosines + length * cosines, roots=moved)
 
 
-@dataclass(frozen=True)
 class Newton:
-    """The linear system of one step.  ``unit`` (m,) is the size of each row of U, in which its change is counted."""
+    """The linear system of one step.
 
-    state: State
-    curvature: RowCurvature
-    unit: FloatArray
-    X: FloatArray
-    response: FloatArray
+    Its unknowns are the change of U, each row in units of its size ``unit`` (m,), and the normalisers y in units
+    ``pull`` (R, m); its equations, scaled by ``scale``, are those of balance and the definition of y.  ``X`` (m, m)
+    is 1/own where a cosine is free, else 0.
+    """
 
-    @classmethod
-    def at(cls, state: State, curvature: RowCurvature) -> Newton:
-        own = (curvature.own + curvature.own.T) / 2
-        X = np.divide(1.0, own, out=np.zeros_like(own), where=state.free)
-        response = X * state.orbits.pairs
-        response *= state.forces
-        np.divide(response, state.wanted, out=response, where=state.free)
+    def __init__(self, state: State, curvature: RowCurvature) -> None:
+        self.state, self.rows, self.joint = state, curvature.rows, curvature.joint
+        own = curvature.own + curvature.own.T
+        own[state.fixed, state.fixed] = np.inf
+        self.X = np.divide(2.0, own, out=own)
         unit = np.linalg.norm(state.roots, axis=1)
-        return cls(state, curvature, np.maximum(unit, 1e-8 * unit.max(initial=0.0)), X, response)
+        self.unit = np.maximum(unit, 1e-8 * unit.max(initial=0.0))
+        self.m, self.r, self.R = self.X.shape[0], state.roots.shape[1], self.rows.shape[0]
+        self.n_unknowns = self.r * self.m + self.R * (1 if self.joint else self.m)
+        height = max(1, BLOCK // self.m)
+        self.blocks = [slice(i, min(i + height, self.m)) for i in range(0, self.m, height)]
+        self.pull = np.empty((self.R, self.m))
+        for part in self.blocks:
+            self.pull[:, part] = (np.abs(self.rows[:, part]) * (self.X[part] * state.forces[part])).sum(axis=2)
+        if self.joint:
+            self.pull[:] = self.pull.sum(axis=1, keepdims=True)
+        self.pull[self.pull == 0] = 1.0  # a row may have fewer normalisers than others
 
-    def change(self, rows: slice, du: FloatArray, y: FloatArray) -> FloatArray:
-        """Change of the cosines in ``rows`` that answers changes ``du`` (m, r) of U and ``y`` (R, m) of normalisers."""
-        U, r = self.state.roots, self.curvature.rows
-        moved = du[rows] @ U.T + U[rows] @ du.T
-        moved *= self.response[rows]
-        if y.size:
-            turn = np.zeros_like(moved)
-            for k in range(y.shape[0]):
-                turn += y[k, rows, None] * r[k, rows] + y[k] * r[k][:, rows].T
-            turn *= self.X[rows] / 2
-            moved += turn
-        return moved
+    def pairs(self, part: slice) -> FloatArray:
+        """Some rows of ``orbits.pairs``."""
+        n = self.state.orbits.sizes.astype(np.float64)
+        pairs = np.outer(n[part], n)
+        pairs[np.arange(pairs.shape[0]), np.arange(self.m)[part]] -= n[part]
+        return pairs
 
-    def blocks(self) -> list[slice]:
-        m = self.X.shape[0]
-        height = max(1, BLOCK // m)
-        return [slice(i, min(i + height, m)) for i in range(0, m, height)]
+    def base(self, part: slice) -> FloatArray:
+        """Some rows of the change of the cosines that matches the forces while U and y stay."""
+        base: FloatArray = self.X[part] * self.state.forces[part]
+        base *= self.state.mismatch[part]
+        return base
 
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Orbits, columns of U, normalisers a row."""
-        return self.X.shape[0], self.state.roots.shape[1], self.curvature.rows.shape[0]
+    def response(self, part: slice, pairs: FloatArray) -> FloatArray:
+        """Some rows of dC/d(U U')."""
+        response = np.exp(-self.state.mismatch[part])
+        response *= self.X[part]
+        response *= pairs
+        return response
 
-    def split(self, unknowns: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """``du`` (m, r) and ``y`` (R, m) from the vector of unknowns."""
-        m, r, R = self.shape
-        du = unknowns[: m * r].reshape(r, m).T * self.unit[:, None]
-        y = unknowns[m * r :].reshape(R, 1 if self.curvature.joint else m)
-        return du, np.repeat(y, m, axis=1) if self.curvature.joint else y
+    def matrix(self) -> tuple[FloatArray, FloatArray]:
+        """The scaled matrix and ``scale`` (both by unknown); single precision where it is large, which only costs a
+        step more."""
+        size, m = self.n_unknowns, self.m
+        full = np.zeros((size, size), dtype=np.float64 if size <= SINGLE else np.float32)
+        scale = np.empty(size)
+        wide = 1 if self.joint else m
+        U, n = self.state.roots, self.state.orbits.sizes
+        for part in self.blocks:
+            places = np.arange(m)[part]
+            own = (np.arange(places.size), places)
+            pairs, X, rows = self.pairs(part), self.X[part], self.rows[:, part]
+            Q = self.response(part, pairs)
+            PQ, PX = pairs * Q, pairs * X
+            turned = [self.rows[j][:, part].T for j in range(self.R)]
+            for c in range(self.r):
+                here = slice(c * m + part.start, c * m + part.stop)
+                for d in [c, *(d for d in range(self.r) if d != c)]:
+                    block = PQ * U[part, d, None] * U[:, c]
+                    block[own] += PQ @ (U[:, c] * U[:, d])
+                    if c == d:
+                        block += pairs * self.state.cosines[part]
+                        block[own] += n[part]
+                    block *= self.unit
+                    if c == d:
+                        scale[here] = 1 / np.abs(block).max(axis=1)
+                    full[here, d * m : (d + 1) * m] = block * scale[here, None]
+                for j in range(self.R):
+                    block = PX * turned[j] * U[:, c]
+                    block[own] += (PX * rows[j]) @ U[:, c]
+                    block *= self.pull[j] / 2 * scale[here, None]
+                    at = self.r * m + j * wide
+                    full[here, at : at + wide] = block.sum(axis=1, keepdims=True) if self.joint else block
+            for k in range(self.R):
+                at = self.r * m + k * wide
+                here = slice(at, at + 1) if self.joint else slice(at + part.start, at + part.stop)
+                scale[here] = 1 / self.pull[k, :1] if self.joint else 1 / self.pull[k, part]
+                for d in range(self.r):
+                    block = rows[k] * Q
+                    inner = block @ U[:, d]
+                    block *= U[part, d, None]
+                    block[own] += inner
+                    block *= -self.unit * scale[here, None]
+                    full[here, d * m : (d + 1) * m] += block.sum(axis=0) if self.joint else block
+                for j in range(self.R):
+                    block = X * rows[k] * turned[j]
+                    block[own] += (X * rows[k] * rows[j]).sum(axis=1)
+                    block *= -self.pull[j] / 2 * scale[here, None]
+                    at = self.r * m + j * wide
+                    full[here, at : at + wide] += block.sum() if self.joint else block
+        normalisers = np.arange(self.r * m, size)
+        full[normalisers, normalisers] += 1
+        return full, scale
 
-    def joined(self, balance: FloatArray, normalisers: FloatArray) -> FloatArray:
-        if self.curvature.joint:
+    def right_side(self) -> FloatArray:
+        """What the step has to bring about, by equation (not scaled)."""
+        balance, normalisers = -self.state.imbalance, np.empty((self.R, self.m))
+        for part in self.blocks:
+            base = self.base(part)
+            balance[part] -= (self.pairs(part) * base) @ self.state.roots
+            normalisers[:, part] = np.einsum("kgh,gh->kg", self.rows[:, part], base)
+        if self.joint:
             normalisers = normalisers.sum(axis=1, keepdims=True)
         return np.concatenate([balance.T.ravel(), normalisers.ravel()])
 
-    def answered(self, change: FloatArray, rows: slice) -> tuple[FloatArray, FloatArray]:
-        """What a change of the cosines (some rows) does to the balance (rows, r) and to the normalisers (R, rows)."""
-        balance = (self.state.orbits.pairs[rows] * change) @ self.state.roots
-        return balance, np.einsum("kgh,gh->kg", self.curvature.rows[:, rows], change)
+    def rotations(self) -> list[FloatArray]:
+        """Changes of U that leave U U' as it is, as unknowns."""
+        turns = []
+        for c in range(self.r):
+            for d in range(c):
+                turn = np.zeros(self.n_unknowns)
+                turn[c * self.m : (c + 1) * self.m] = self.state.roots[:, d] / self.unit
+                turn[d * self.m : (d + 1) * self.m] = -self.state.roots[:, c] / self.unit
+                turns.append(turn / np.linalg.norm(turn))
+        return turns
 
-    def apply(self, unknowns: FloatArray) -> FloatArray:
-        """The system's matrix times ``unknowns``."""
-        du, y = self.split(unknowns)
-        orbits, C = self.state.orbits, self.state.cosines
-        balance, normalisers = np.empty_like(du), np.empty((self.shape[2], self.shape[0]))
-        for rows in self.blocks():
-            balance[rows], normalisers[:, rows] = self.answered(self.change(rows, du, y), rows)
-            balance[rows] += orbits.sizes[rows, None] * (du[rows] + (orbits.others[rows] * C[rows]) @ du)
-        own = y[:, :1] / self.shape[0] if self.curvature.joint else y
-        return self.joined(balance, own - normalisers)
-
-    def right_side(self) -> FloatArray:
-        balance, normalisers = np.empty_like(self.state.roots), np.empty((self.shape[2], self.shape[0]))
-        for rows in self.blocks():
-            base = self.X[rows] * self.state.forces[rows] * self.state.mismatch[rows]
-            balance[rows], normalisers[:, rows] = self.answered(base, rows)
-        return self.joined(-self.state.imbalance - balance, normalisers)
-
-    def matrix(self) -> FloatArray:
-        """The system's matrix, built entry by entry."""
-        m, r, R = self.shape
-        U, C, X, Q, n = self.state.roots, self.state.cosines, self.X, self.response, self.unit
-        pairs, others, N = self.state.orbits.pairs, self.state.orbits.others, self.state.orbits.sizes[:, None]
-        rows = self.curvature.rows
-        full = np.empty(((r + R) * m,) * 2)
-        part = [slice(i * m, (i + 1) * m) for i in range(r + R)]
-        PQ, PX = pairs * Q, pairs * X
-        for c in range(r):
-            for d in range(r):
-                block = PQ * np.outer(U[:, d], U[:, c])
-                block[np.diag_indices(m)] += (PQ * U[:, c] * U[:, d]).sum(axis=1)
-                if c == d:
-                    block += N * (others * C + np.eye(m))
-                full[part[c], part[d]] = block * n
-            for j in range(R):
-                block = PX * rows[j].T * U[:, c]
-                block[np.diag_indices(m)] += (PX * U[:, c] * rows[j]).sum(axis=1)
-                full[part[c], part[r + j]] = block / 2
-        for k in range(R):
-            for d in range(r):
-                block = rows[k] * Q * U[:, d, None]
-                block[np.diag_indices(m)] += (rows[k] * Q * U[:, d]).sum(axis=1)
-                full[part[r + k], part[d]] = -block * n
-            for j in range(R):
-                block = X * rows[k] * rows[j].T
-                block[np.diag_indices(m)] += (X * rows[k] * rows[j]).sum(axis=1)
-                full[part[r + k], part[r + j]] = -block / 2
-            if not self.curvature.joint:
-                full[part[r + k], part[r + k]] += np.eye(m)
-        if self.curvature.joint:
-            total = np.kron(np.eye(R), np.ones((1, m)))
-            top, side = full[: r * m], full[r * m :]
-            core = total @ side[:, r * m :] @ total.T + np.eye(R)
-            return np.block([[top[:, : r * m], top[:, r * m :] @ total.T], [total @ side[:, : r * m], core]])
-        return full
+    def step(self) -> tuple[FloatArray, FloatArray]:
+        """Change of the cosines (m, m) and of U (m, r); raises LinAlgError where there is none."""
+        unknowns = np.zeros(0)
+        self.balance_scale = np.zeros(0)
+        if self.n_unknowns:
+            matrix, scale = self.matrix()
+            self.balance_scale = scale[: self.r * self.m]
+            for turn in self.rotations():
+                matrix += np.outer(turn, turn)
+            unknowns = solved(matrix, scale * self.right_side(), self.state.residual)
+        du = unknowns[: self.r * self.m].reshape(self.r, self.m).T * self.unit[:, None]
+        y = unknowns[self.r * self.m :].reshape(self.R, 1 if self.joint else self.m) * self.pull
+        change = np.empty_like(self.X)
+        U = self.state.roots
+        for part in self.blocks:
+            moved = du[part] @ U.T
+            moved += U[part] @ du.T
+            moved *= self.response(part, self.pairs(part))
+            for k in range(self.R):
+                turn = y[k, part, None] * self.rows[k, part] + y[k] * self.rows[k][:, part].T
+                turn *= self.X[part]
+                moved += turn / 2
+            moved += self.base(part)
+            change[part] = moved
+        return change, du
 
     def size(self, state: State) -> float:
         """How far ``state`` is from solving the equations: mismatches of forces, and changes of U that balance asks."""
-        if not np.all(np.isfinite(state.mismatch)):
-            return np.inf
-        m, r, _ = self.shape
-        asked = state.imbalance.T.ravel() / self.diagonal[: m * r]
-        return max(float(np.abs(state.mismatch).max()), float(np.abs(asked).max(initial=0.0)))
+        worst = float(np.abs(state.mismatch).max())
+        asked = state.imbalance.T.ravel() * self.balance_scale
+        return max(worst, float(np.abs(asked).max(initial=0.0))) if np.isfinite(worst) else np.inf
 
-    @cached_property
-    def diagonal(self) -> FloatArray:
-        """The diagonal of :meth:`matrix`, nearly."""
-        m, r, R = self.shape
-        orbits, U = self.state.orbits, self.state.roots
-        balance, normalisers = np.empty((m, r)), np.empty((R, m))
-        inner = np.diag(self.state.cosines)
-        for rows in self.blocks():
-            balance[rows] = (orbits.pairs[rows] * self.response[rows]) @ U**2
-            normalisers[:, rows] = np.einsum("gh,kgh->kg", self.X[rows], self.curvature.rows[:, rows] ** 2)
-        balance += (np.diag(self.response) * np.diag(orbits.pairs))[:, None] * U**2
-        balance += (orbits.sizes * (1 + np.diag(orbits.others) * inner))[:, None]
-        core = np.ones(R) if self.curvature.joint else 1 - normalisers.ravel() / 2
-        return np.concatenate([(balance * self.unit[:, None]).T.ravel(), core])
 
-    def rotations(self) -> list[FloatArray]:
-        """Changes of U that leave U U' as it is."""
-        m, r, R = self.shape
-        turns = []
-        for c in range(r):
-            for d in range(c):
-                du = np.zeros((m, r))
-                du[:, c], du[:, d] = self.state.roots[:, d], -self.state.roots[:, c]
-                turns.append(self.joined(du / self.unit[:, None], np.zeros((R, m))))
-        return turns
+def solved(matrix: FloatArray, right: FloatArray, residual: float) -> FloatArray:
+    """The solution of a well-scaled linear system, as exactly as a Newton step from ``residual`` needs it.
 
-    def solve(self) -> tuple[FloatArray, FloatArray]:
-        """The step: change of the cosines (m, m) and of U (m, r)."""
-        right = self.right_side()
-        if right.size == 0:
-            unknowns = right
-        elif right.size <= DENSE:
-            matrix = self.matrix()
-            scale = 1 / np.abs(matrix).max(axis=1)
-            for turn in self.rotations():
-                matrix += np.outer(turn / scale, turn / (turn @ turn))
-            unknowns = np.linalg.solve(matrix * scale[:, None], right * scale)
-        else:
-            unknowns = self.krylov(right)
-        du, y = self.split(unknowns)
-        change = np.empty_like(self.X)
-        for rows in self.blocks():
-            change[rows] = self.change(rows, du, y)
-            change[rows] += self.X[rows] * self.state.forces[rows] * self.state.mismatch[rows]
-        return change, du
-
-    def krylov(self, right: FloatArray) -> FloatArray:
-        """GMRES on the system scaled by its diagonal."""
+    Large systems go to GMRES, for which they are made: close to the identity but for a few directions.
+    """
+    if right.size > DIRECT:
         linalg = importlib.import_module("scipy.sparse.linalg")
-        scale = 1 / self.diagonal
-        operator = linalg.LinearOperator((right.size,) * 2, lambda x: scale * self.apply(x), dtype=np.float64)
-        goal = min(1e-3, max(1e-10, 0.1 * self.state.residual))
-        found: FloatArray = linalg.gmres(operator, scale * right, rtol=goal, restart=60, maxiter=3)[0]
-        return found
+        goal = min(1e-3, max(1e-10, 0.1 * residual))
+        found, failed = linalg.gmres(matrix, right.astype(matrix.dtype), rtol=goal, atol=0.0, restart=50, maxiter=2)
+        if not failed or right.size > SINGLE:
+            return np.asarray(found, dtype=np.float64)
+    return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
 
 
 def newton(state: State) -> tuple[State, int]:
@@ -333,11 +317,11 @@ def newton(state: State) -> tuple[State, int]:
         if state.residual <= SOLVED or not np.isfinite(state.residual):
             return state, count
         curvature = state.objective.curvature(state.cosines)
-        if not isinstance(curvature, RowCurvature) or not np.all((curvature.own + curvature.own.T)[state.free] > 0):
+        if not isinstance(curvature, RowCurvature):
             return state, count
-        system = Newton.at(state, curvature)
+        system = Newton(state, curvature)
         try:
-            cosines, roots = system.solve()
+            cosines, roots = system.step()
         except np.linalg.LinAlgError:
             return state, count
         if not (np.all(np.isfinite(cosines)) and np.all(np.isfinite(roots))):
@@ -360,21 +344,26 @@ def start(objective: Objective, orbits: Orbits) -> State | None:
     """The regular simplex; the root of its forces if they all repel, and no root at all if some attract."""
     m, n = orbits.n_orbits, orbits.sizes
     cosines = np.full((m, m), simplex_cosine(orbits.n_classes))
-    state = State(objective, orbits, cosines, np.zeros((m, 0)), np.zeros(m, dtype=bool))
-    if not isinstance(state.attraction, float):
+    pull = objective.attraction
+    attraction = (pull + pull.T) / 2 if isinstance(pull, np.ndarray) else pull
+    state = State(objective, orbits, attraction, cosines, np.zeros((m, 0)), np.zeros(m, dtype=bool))
+    if not isinstance(attraction, float):
         return state
-    forces = state.forces[state.free]
-    if not np.all(forces > 0):
-        return None
     # least squares: log D_ab = log u_a + log u_b over all pairs of different classes
-    log = np.zeros((m, m))
-    log[state.free] = np.log(forces / orbits.pairs[state.free])
-    row = (orbits.others * log).sum(axis=1)
+    log = state.forces.copy()
+    log[state.fixed, state.fixed] = 1.0
+    if not np.all(log > 0):
+        return None
+    np.log(log, out=log)
+    log -= np.log(n) + np.log(n)[:, None]
+    inner = np.log(np.diag(state.forces)[n > 1] / (n * (n - 1))[n > 1])
+    log[n > 1, n > 1] = inner
+    row = log @ n - np.diag(log)
     total = n @ row / (2 * orbits.n_classes - 2)
     roots = np.exp((row - total) / max(orbits.n_classes - 2, 1))
     if orbits.n_classes == 2:
         roots = np.full(m, np.exp(total / 2))
-    return State(objective, orbits, cosines, roots[:, None], state.held)
+    return replace(state, roots=roots[:, None])
 
 
 def solve_dual(objective: Objective, orbits: Orbits) -> Solution | None:
@@ -409,7 +398,7 @@ def explain(state: State) -> str:
 def feasible(state: State) -> FloatArray | None:
     """The cosines, made to annul U exactly, if they are a Gram matrix and no held orbit wants to open."""
     orbits, n = state.orbits, state.orbits.sizes
-    inner = np.diag(state.forces - state.attraction) / np.maximum(np.diag(orbits.pairs), 1)
+    inner = np.diag(state.forces - state.attraction) / np.maximum(n * (n - 1), 1)
     strength = np.sum(state.roots**2, axis=1)
     if np.any(state.held & (strength - inner < -ROUNDING * strength)):
         return None
@@ -451,4 +440,4 @@ def lower_rank(state: State) -> State | None:
     dual = dual_blocks(orbits, cosines, state.objective.gradient(cosines)).quotient
     strength, turn = np.linalg.eigh(null.T @ dual @ null)
     roots = (null @ turn * np.sqrt(np.maximum(strength, 0.0)))[:, strength > 0] / np.sqrt(orbits.sizes)[:, None]
-    return State(state.objective, orbits, cosines, roots, held)
+    return replace(state, cosines=cosines, roots=roots, held=held)
