@@ -27,6 +27,10 @@ TOLERANCE = 1e-6
 """Default relative gap below which an answer counts as certified."""
 
 
+COLLAPSE_ROUNDING = 1e-13
+"""Eigenvalues this small, relative to the entries of S, are zero: losses linear in G sit on the threshold exactly."""
+
+
 @dataclass(frozen=True)
 class Certificate:
     """``value`` and ``lower_bound`` in nats; ``gap`` is their difference; ``min_eigenvalue`` is lambda_min(S),
@@ -58,6 +62,26 @@ def dual_matrix(orbits: Orbits, cosines: FloatArray, slope: FloatArray) -> tuple
 def dual_blocks(orbits: Orbits, cosines: FloatArray, slope: FloatArray) -> Blocks:
     """The same S in block form."""
     return orbits.blocks(*dual_matrix(orbits, cosines, slope))
+
+
+def collapse_blocks(objective: Objective, orbits: Orbits) -> tuple[Blocks, float]:
+    """S at the minority collapse v = (1, -1, ..., -1), G = v v', with its null vector v lifted out of the way.
+
+    Minority collapse of the first orbit's one class against all others is optimal iff the result is psd.  The second
+    value is the size of its entries together, relative to which eigenvalues are rounding.
+    """
+    sign = np.where(np.arange(orbits.n_orbits) == 0, 1.0, -1.0)
+    cosines = np.outer(sign, sign)
+    blocks = dual_blocks(orbits, cosines, objective.gradient(cosines))
+    size = float(np.abs(blocks.quotient).sum())
+    v = np.sqrt(orbits.sizes) * sign / np.sqrt(orbits.n_classes)
+    return Blocks(blocks.quotient + size * np.outer(v, v), blocks.contrast), size
+
+
+def collapse_is_optimal(objective: Objective, orbits: Orbits) -> bool:
+    """Whether a single majority class, first, with all others at one opposite point, minimises ``objective``."""
+    blocks, size = collapse_blocks(objective, orbits)
+    return blocks.is_psd(COLLAPSE_ROUNDING * size)
 
 
 def certify(

@@ -5,7 +5,7 @@ It is optimal iff its dual matrix S (``certificate.py``) is psd; S v = 0 always,
 decides.  A threshold is where the smallest of these eigenvalues changes sign along a path, found by bisection;
 nothing is solved.  Derived for this project; section 'Where the formulas come from' of the README.
 
-Symbols: v ``sign``, S ``blocks``.
+Symbols: S ``blocks``.
 """
 
 from __future__ import annotations
@@ -15,15 +15,12 @@ from math import exp, log
 
 import numpy as np
 
-from geomsolve.certificate import dual_blocks
+from geomsolve.certificate import COLLAPSE_ROUNDING, collapse_blocks, collapse_is_optimal
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Loss, Objective
 
 TEMPERATURES = (0.005, 200.0)
 """Range of temperatures that is searched for a threshold."""
-
-ROUNDING = 1e-13
-"""Eigenvalues this small, relative to the entries of S, are zero: losses linear in G sit on the threshold exactly."""
 
 SCAN = 17
 """Temperatures, evenly in the logarithm, at which the search looks for a change of sign."""
@@ -36,15 +33,9 @@ def has_majority(orbits: Orbits) -> bool:
 
 def collapse_margin(objective: Objective, orbits: Orbits) -> float:
     """Smallest eigenvalue of S at the collapsed candidate, v left out: collapse is optimal iff this is >= 0."""
-    sign = np.where(np.arange(orbits.n_orbits) == 0, 1.0, -1.0)
-    cosines = np.outer(sign, sign)
-    blocks = dual_blocks(orbits, cosines, objective.gradient(cosines))
-    lift = float(np.abs(blocks.quotient).sum())
-    v = np.sqrt(orbits.sizes) * sign
-    v /= np.linalg.norm(v)
-    rest = np.linalg.eigvalsh(blocks.quotient + lift * np.outer(v, v))[0]
-    margin = float(min(rest, blocks.contrast.min()))
-    return 0.0 if abs(margin) <= ROUNDING * lift else margin
+    blocks, size = collapse_blocks(objective, orbits)
+    margin = float(min(np.linalg.eigvalsh(blocks.quotient)[0], blocks.contrast.min()))
+    return 0.0 if abs(margin) <= COLLAPSE_ROUNDING * size else margin
 
 
 def roots(collapsed: Callable[[float], bool], low: float, high: float, scan: int, rtol: float = 1e-10) -> list[float]:
@@ -74,7 +65,7 @@ def nearest_collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
         return None
 
     def collapsed(t: float) -> bool:
-        return collapse_margin(loss.replace(temperature=t).objective(orbits), orbits) >= 0
+        return collapse_is_optimal(loss.replace(temperature=t).objective(orbits), orbits)
 
     found = roots(collapsed, *TEMPERATURES, SCAN)
     return min(found, key=lambda t: abs(log(t / temperature)), default=None)

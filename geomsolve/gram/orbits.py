@@ -69,12 +69,15 @@ class Blocks:
         if leftover <= rounding or trace == 0:
             return -leftover
         shift = 4 * rounding
-        while not self.is_psd(shift - rounding * (1 + m * shift / trace)):
+        quotient = Blocks(self.quotient, np.zeros(0))
+        while not quotient.is_psd(shift - rounding * (1 + m * shift / trace)):
             shift *= 4
         return -float(shift)
 
     def is_psd(self, slack: float) -> bool:
-        """Whether no eigenvalue of the quotient is below -``slack``, up to rounding: by one Cholesky factorisation."""
+        """Whether no eigenvalue is below -``slack``, up to rounding: by one Cholesky factorisation."""
+        if self.contrast.min(initial=0.0) < -slack:
+            return False
         shifted = self.quotient.copy()
         shifted[np.diag_indices_from(shifted)] += slack
         try:
@@ -206,6 +209,11 @@ class Orbits:
         centroids = vectors * np.sqrt(np.maximum(values, 0.0)) / np.sqrt(self.sizes)[:, None]
         contrast = np.where(self.sizes > 1, np.maximum(blocks.contrast, 0.0), 0.0)
         return centroids, np.sqrt(contrast * (self.sizes - 1) / self.sizes)
+
+    def eigenvalues(self, blocks: Blocks) -> FloatArray:
+        """All K eigenvalues of a block-diagonalised matrix, ascending, each as often as it occurs."""
+        repeated = np.repeat(np.where(self.sizes > 1, blocks.contrast, 0.0), self.sizes - 1)
+        return np.sort(np.concatenate([np.linalg.eigvalsh(blocks.quotient), repeated]))
 
     def rank(self, cosines: FloatArray, threshold: float) -> int:
         """How many eigenvalues of the K x K Gram matrix of orbit cosines exceed ``threshold``."""

@@ -32,7 +32,7 @@ from functools import cached_property
 
 import numpy as np
 
-from geomsolve.certificate import dual_blocks
+from geomsolve.certificate import collapse_is_optimal, dual_blocks
 from geomsolve.gram.orbits import Blocks, Orbits
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.types import BoolArray, FloatArray, IntArray
@@ -378,9 +378,9 @@ def solve_dual(objective: Objective, orbits: Orbits) -> Solution | None:
         cosines = feasible(state) if state.residual <= ACCEPTABLE else None
         if cosines is not None:
             return Solution(cosines, "dual", steps, note=explain(state))
-        cosines = minority_collapse(objective, orbits)
-        if cosines is not None:
-            return Solution(cosines, "dual", steps, note="all smaller classes in one point is optimal, by its own dual")
+        if steps == taken and orbits.sizes[0] == 1 and collapse_is_optimal(objective, orbits):
+            sign = np.where(np.arange(orbits.n_orbits) == 0, 1.0, -1.0)
+            return Solution(np.outer(sign, sign), "dual", steps, note="the collapse of all smaller classes is optimal")
         state = lower_rank(state)
     return None
 
@@ -410,20 +410,9 @@ def feasible(state: State) -> FloatArray | None:
         quotient -= (quotient @ basis) @ basis.T
         quotient = (quotient + quotient.T) / 2
     contrast = np.where(state.held | (n == 1), 0.0, blocks.contrast)
-    if contrast.min() < -ROUNDING or not Blocks(quotient, np.zeros(0)).is_psd(ROUNDING):
+    if not Blocks(quotient, contrast).is_psd(ROUNDING):
         return None
     return orbits.cosines_of(Blocks(quotient, np.maximum(contrast, 0.0)))
-
-
-def minority_collapse(objective: Objective, orbits: Orbits) -> FloatArray | None:
-    """All classes opposite the one majority class, if that is optimal: its S, which is known exactly, tells."""
-    if orbits.sizes[0] > 1:
-        return None
-    sign = np.where(np.arange(orbits.n_orbits) == 0, 1.0, -1.0)
-    cosines = np.outer(sign, sign)
-    dual = dual_blocks(orbits, cosines, objective.gradient(cosines))
-    slack = ROUNDING * float(np.abs(dual.quotient).max())
-    return cosines if dual.contrast.min() >= -slack and dual.is_psd(slack) else None
 
 
 def lower_rank(state: State) -> State | None:
