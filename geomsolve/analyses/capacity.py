@@ -1,0 +1,214 @@
+"""How many classes fit: the largest angle that K unit vectors in d dimensions can all keep from each other.
+
+    maximise  min_{a != b} angle(x_a, x_b)        (the Tammes problem on the sphere)
+
+Closed forms where they are known (K <= 2 d, and the plane); elsewhere the best arrangement that a search finds, beside
+the strongest bound of ``gram/codes.py``.  The search minimises a soft maximum of the cosines,
+
+    max c + log sum_{a < b} e^{beta (c_ab - max c)} / beta,
+
+with beta growing, from seeded random starts (L-BFGS), and small arrangements are finished by a sequence of linear
+programs on the pairs that are nearly closest.
+
+Symbols: K ``n_classes``, d ``dim``, x ``points``, c ``cosines``, beta ``sharpness``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from geomsolve.analyses.base import Report, jsonable, understood
+from geomsolve.errors import InputError
+from geomsolve.gram.codes import bounds, closed_form, is_closed, largest_cosine, min_angle_degrees, welch_bound
+from geomsolve.gram.types import FloatArray
+from geomsolve.spec.capacity import Capacity
+
+FULL_GRAM = 64
+"""Classes up to which the K x K Gram matrix is part of the JSON without being asked for."""
+
+MOST_ARRANGED = 4096
+"""Classes and dimensions up to which points are arranged: their K x K cosines are compared at once."""
+
+OPTIMAL = 1e-9
+"""How close a found arrangement must come to a bound to count as attaining it."""
+
+SHARPNESS = (8.0, 32.0, 128.0, 512.0, 2048.0, 8192.0)
+"""Values of beta, in this order."""
+
+EFFORT = 4e10
+"""Multiplications that the search may spend, roughly: they decide how many starts and steps a problem gets."""
+
+POLISHED = 500
+"""Numbers K d up to which the best arrangement is finished by linear programs; up to an eighth of it, every one."""
+
+
+@dataclass(frozen=True)
+class CapacityReport(Report):
+    """``points`` (K, d) unit vectors, None where they are too many to write down; ``max_cosine`` and ``best_min_angle_deg`` (degrees) of their closest pair.
+
+    ``bound`` is the strongest bound on the largest cosine, ``bounds`` all of them and the Welch bound on its absolute
+    value; ``optimal`` is True where a bound is attained and None where that is not known.
+    """
+
+    command: ClassVar[str] = "capacity"
+
+    fits_simplex: bool
+    points: FloatArray | None
+    max_cosine: float
+    best_min_angle_deg: float
+    bound: dict[str, Any]
+    bounds: list[dict[str, Any]]
+    optimal: bool | None
+    method: str
+
+    @property
+    def gram(self) -> FloatArray | None:
+        """Cosines between the points (K, K)."""
+        if self.points is None:
+            return None
+        gram: FloatArray = np.clip(self.points @ self.points.T, -1.0, 1.0)
+        np.fill_diagonal(gram, 1.0)
+        return gram
+
+    def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
+        """The JSON object; ``full`` includes the Gram matrix however many classes there are."""
+        plain = super().to_dict(**detail)
+        del plain["points"]
+        if full or self.problem["classes"] <= FULL_GRAM:
+            plain["gram"] = jsonable(self.gram)
+        return plain
+
+
+def capacity(problem: Capacity) -> CapacityReport:
+    """Answer the question of :class:`Capacity`; raises :class:`InputError` where a search would be too large."""
+    n, dim = problem.classes, problem.dim
+    known = bounds(n, dim)
+    name = max(known, key=lambda each: known[each])
+    points, cosine, method = None, known[name], "closed form"
+    if max(n, dim) <= MOST_ARRANGED:
+        points = closed_form(n, dim)
+        if points is None:
+            points, starts = search(n, dim, problem.seed, known[name])
+            method = f"best of {starts} random start{'' if starts == 1 else 's'}"
+        cosine = largest_cosine(points)
+    elif not is_closed(n, dim):
+        raise InputError(
+            f"{n:,} points in {dim:,} dimensions are more than the {MOST_ARRANGED:,} that are arranged here; no "
+            f"arrangement has all cosines below {known[name]:.6g} ({name} bound)",
+            field="classes" if n > MOST_ARRANGED else "dim",
+        )
+    return CapacityReport(
+        problem=understood(problem),
+        fits_simplex=n <= dim + 1,
+        points=points,
+        max_cosine=cosine,
+        best_min_angle_deg=min_angle_degrees(cosine),
+        bound={"name": name, "max_cosine": known[name]},
+        bounds=[
+            *({"name": each, "max_cosine": value} for each, value in known.items()),
+            {"name": "Welch", "max_absolute_cosine": welch_bound(n, dim)},
+        ],
+        optimal=True if cosine <= known[name] + OPTIMAL else None,
+        method=method,
+    )
+
+
+def search(n_points: int, dim: int, seed: int, bound: float) -> tuple[FloatArray, int]:
+    """The best arrangement (K, d) that random starts lead to, and how many were tried; stops at ``bound``."""
+    cost = 4.0 * n_points**2 * (dim + 8)
+    steps = int(min(300, max(15, EFFORT / cost / len(SHARPNESS))))
+    starts = int(min(40, max(1, EFFORT / cost / steps / len(SHARPNESS))))
+    generator = np.random.default_rng(seed)
+    best = np.ones((n_points, 1))
+    for start in range(starts):
+        points = generator.standard_normal((n_points, dim))
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+        for sharpness in SHARPNESS[start % 4 :]:  # a late, sharp beginning leads elsewhere than an early, smooth one
+            points = spread(points, sharpness, steps)
+        if n_points * dim <= POLISHED / 8:
+            points = polish(points)
+        if start == 0 or largest_cosine(points) < largest_cosine(best):
+            best = points
+        if largest_cosine(best) <= bound + OPTIMAL:
+            return best, start + 1
+    return polish(best) if n_points * dim <= POLISHED else best, starts
+
+
+def spread(points: FloatArray, sharpness: float, steps: int) -> FloatArray:
+    """Unit vectors after at most ``steps`` L-BFGS steps on the soft maximum of their cosines."""
+    shape = points.shape
+
+    def soft_maximum(flat: FloatArray) -> tuple[float, FloatArray]:
+        raw = flat.reshape(shape)
+        length = np.linalg.norm(raw, axis=1, keepdims=True)
+        unit = raw / length
+        cosines = unit @ unit.T
+        np.fill_diagonal(cosines, -np.inf)
+        top = cosines.max()
+        weights = np.exp(sharpness * (cosines - top))
+        total = weights.sum()
+        pull = 2 * (weights / total) @ unit
+        pull -= np.sum(pull * unit, axis=1, keepdims=True) * unit
+        return float(top + np.log(total / 2) / sharpness), (pull / length).ravel()
+
+    optimize = importlib.import_module("scipy.optimize")
+    options = {"maxiter": steps, "gtol": 1e-12, "ftol": 1e-15}
+    found = optimize.minimize(soft_maximum, points.ravel(), jac=True, method="L-BFGS-B", options=options)
+    moved: FloatArray = found.x.reshape(shape)
+    moved /= np.linalg.norm(moved, axis=1, keepdims=True)
+    return moved
+
+
+def polish(points: FloatArray) -> FloatArray:
+    """Minimise the largest cosine by linear programs in tangent steps, each kept only if it helps."""
+    optimize, sparse = (importlib.import_module(f"scipy.{name}") for name in ("optimize", "sparse"))
+    n, dim = points.shape
+    radius = 0.05
+    first, second = np.triu_indices(n, 1)
+    for _ in range(60):
+        top = largest_cosine(points)
+        cosines = np.sum(points[first] * points[second], axis=1)
+        near = np.flatnonzero(cosines > top - 4 * radius)
+        a, b = first[near], second[near]
+        rows = np.repeat(np.arange(near.size), dim)
+        axis = np.tile(np.arange(dim), near.size)
+        last = np.full(near.size, n * dim)
+        limits = sparse.csr_matrix(
+            (
+                np.concatenate([points[b].ravel(), points[a].ravel(), -np.ones(near.size)]),
+                (
+                    np.concatenate([rows, rows, np.arange(near.size)]),
+                    np.concatenate([np.repeat(a, dim) * dim + axis, np.repeat(b, dim) * dim + axis, last]),
+                ),
+            ),
+            shape=(near.size, n * dim + 1),
+        )
+        tangent = sparse.csr_matrix(
+            (points.ravel(), (np.repeat(np.arange(n), dim), np.arange(n * dim))), shape=(n, n * dim + 1)
+        )
+        cost = np.zeros(n * dim + 1)
+        cost[-1] = 1.0
+        step = optimize.linprog(
+            cost,
+            A_ub=limits,
+            b_ub=-cosines[near],
+            A_eq=tangent,
+            b_eq=np.zeros(n),
+            bounds=[(-radius, radius)] * (n * dim) + [(None, None)],
+            method="highs",
+        )
+        if step.x is None:
+            break
+        moved = points + step.x[:-1].reshape(n, dim)
+        moved /= np.linalg.norm(moved, axis=1, keepdims=True)
+        if largest_cosine(moved) < top - 1e-16:
+            points = moved
+        else:
+            radius /= 4
+        if radius < 1e-12:
+            break
+    return points

@@ -1,0 +1,114 @@
+"""How many classes fit in this many dimensions, and how far apart?"""
+
+from __future__ import annotations
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from geomsolve.analyses.capacity import CapacityReport, capacity
+from geomsolve.cli.options import output_options
+from geomsolve.cli.output import deliver
+from geomsolve.cli.render import cosine_grid, number
+from geomsolve.gram.structure import angle_degrees
+from geomsolve.spec.capacity import Capacity
+
+SHOWN = 12
+"""Classes up to which the cosines are printed one by one."""
+
+
+@click.command("capacity", epilog="Example: geomsolve capacity --classes 12 --dim 3")
+@click.option("--classes", type=int, required=True, metavar="K", help="How many classes.")
+@click.option("--dim", type=int, required=True, metavar="D", help="Dimensions of the embedding.")
+@click.option("--seed", type=int, default=0, metavar="N", help="Seed of the random starts (default 0).")
+@click.option("--full", is_flag=True, help="JSON holds the Gram matrix for any number of classes (else up to 64).")
+@output_options
+def command(
+    as_json: bool,
+    out: str | None,
+    quiet: bool,
+    no_color: bool,
+    debug: bool,
+    full: bool,
+    classes: int,
+    dim: int,
+    seed: int,
+) -> int:
+    """How far apart can K classes be in D dimensions?
+
+    Prints the largest angle that all class means can keep from each other on the unit sphere, and the bound that no
+    arrangement beats. Up to D + 1 classes form a regular simplex; up to 2 D can still be at 90°; beyond, they crowd.
+    """
+    report = capacity(Capacity(classes=classes, dim=dim, seed=seed))
+    return deliver(
+        report,
+        lambda screen: show(report, screen, quiet=quiet),
+        as_json=as_json,
+        out=out,
+        no_color=no_color,
+        full=full,
+    )
+
+
+def show(report: CapacityReport, screen: Console, *, quiet: bool) -> None:
+    """Print the answer for a person: sentence, cosines, bounds, what would change it."""
+    screen.print(sentence(report), style="bold")
+    if quiet:
+        return
+    n, gram = report.problem["classes"], report.gram
+    if gram is not None and n <= SHOWN:
+        labels = [str(a + 1) for a in range(n)]
+        screen.print()
+        screen.print(cosine_grid(gram, labels, [True] * n, screen.width))
+        screen.print("Cosines between the class means below the diagonal, angles above it.")
+    screen.print("\nNo arrangement beats these; the strongest comes last:")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("bound", "largest cosine at least", "smallest angle at most"):
+        table.add_column(title, justify="left" if title == "bound" else "right")
+    rows = [row for row in report.bounds if "max_cosine" in row]
+    for row in sorted(rows, key=lambda row: float(row["max_cosine"])):
+        cosine = row["max_cosine"]
+        table.add_row(row["name"], number(cosine), f"{angle_degrees(cosine):.4f}°")
+    screen.print(table)
+    welch = report.bounds[-1]["max_absolute_cosine"]
+    screen.print(
+        f"Opposite classes counted as close, too (lines instead of points): |cosine| at least {number(welch)}."
+    )
+    screen.print(f"\n{how_sure(report)}")
+    screen.print(f"\n{what_would_change(report)}")
+
+
+def sentence(report: CapacityReport) -> str:
+    """The answer in one sentence."""
+    n, dim = report.problem["classes"], report.problem["dim"]
+    angle = f"{report.best_min_angle_deg:.2f}° (cosine {number(report.max_cosine, 4)})"
+    where = f"{dim:,} dimension{'' if dim == 1 else 's'}"
+    if report.fits_simplex:
+        return f"{n:,} classes fit in {where} as a regular simplex: every two are {angle} apart."
+    if report.max_cosine > 1 - 1e-12:
+        return f"{n:,} classes do not fit in {where}: there are only two points, so that some classes coincide."
+    if report.optimal:
+        return f"{n:,} classes in {where} can all keep at least {angle} from each other, and no more."
+    return f"{n:,} classes in {where} can all keep at least {angle} from each other; that is the best found."
+
+
+def how_sure(report: CapacityReport) -> str:
+    """What is proven about the answer."""
+    bound = report.bound
+    if report.optimal:
+        return f"Proven: the arrangement ({report.method}) attains the last bound ({bound['name']})."
+    most = f"{angle_degrees(bound['max_cosine']):.2f}°"
+    return (
+        f"Between found and proven: the arrangement ({report.method}) keeps {report.best_min_angle_deg:.2f}°, and none "
+        f"keeps more than {most} ({bound['name']}). Another --seed may find a better one."
+    )
+
+
+def what_would_change(report: CapacityReport) -> str:
+    """The dimensions at which the classes would stand as a simplex, or at right angles."""
+    n, dim = report.problem["classes"], report.problem["dim"]
+    if report.fits_simplex:
+        return f"These dimensions hold a regular simplex of up to {dim + 1:,} classes."
+    simplex = f"A regular simplex of {n:,} classes needs {n - 1:,} dimensions"
+    half = (n + 1) // 2
+    return f"{simplex}." if dim >= half else f"{simplex}; right angles or more need {half:,}."
