@@ -32,10 +32,7 @@ def optimum_is_unique(
         return True
     if orbits.n_classes > MOST_CLASSES:
         return None
-    full = Orbits.trivial(
-        orbits.proportions[orbits.index], None if orbits.counts is None else orbits.counts[orbits.index]
-    )
-    plain = loss.objective(full)
+    plain = loss.objective(orbits.single())
     gram = orbits.lift(cosines)
     multipliers, off_diagonal = dual_matrix(orbits, cosines, objective.minorant(cosines, slopes).slope)
     dual = off_diagonal[np.ix_(orbits.index, orbits.index)]

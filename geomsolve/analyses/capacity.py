@@ -48,7 +48,8 @@ POLISHED = 500
 
 @dataclass(frozen=True)
 class CapacityReport(Report):
-    """``points`` (K, d) unit vectors, None where they are too many to write down; ``max_cosine`` and ``best_min_angle_deg`` (degrees) of their closest pair.
+    """``points`` (K, d) unit vectors, None where they are too many to write down; ``max_cosine`` and
+    ``best_min_angle_deg`` (degrees) of their closest pair.
 
     ``bound`` is the strongest bound on the largest cosine, ``bounds`` all of them and the Welch bound on its absolute
     value; ``optimal`` is True where a bound is attained and None where that is not known.

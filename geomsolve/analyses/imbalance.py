@@ -9,6 +9,7 @@ certificate of ``certificate.py``.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,11 +17,13 @@ import numpy as np
 
 from geomsolve.analyses.base import Report, jsonable, understood
 from geomsolve.analyses.collapse import nearest_collapse_temperature
+from geomsolve.certificate import Certificate
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses import make_loss
-from geomsolve.solvers.choose import refuse_oversize, solve_objective
+from geomsolve.losses import Loss, make_loss
+from geomsolve.solvers.choose import Answer, refuse_oversize, solve_objective
+from geomsolve.solvers.manifold import solve_limited
 from geomsolve.spec.imbalance import Imbalance
 from geomsolve.uniqueness import optimum_is_unique
 
@@ -34,6 +37,8 @@ class ImbalanceReport(Report):
 
     ``orbit_cosines`` (m, m), see :class:`Orbits`; ``value``, ``lower_bound``, ``gap`` in nats; ``unique`` is None
     where it was not determined; ``nearest_threshold`` is the collapse temperature nearest to the one in force.
+    ``dimension_limited`` says whether a limit of the dimension binds, and is None where there is no limit; where it
+    binds, every class is an orbit of its own and ``lower_bound`` is that of the unlimited problem.
     """
 
     command: ClassVar[str] = "imbalance"
@@ -50,6 +55,7 @@ class ImbalanceReport(Report):
     structure: Structure
     solver: dict[str, Any]
     nearest_threshold: dict[str, Any] | None
+    dimension_limited: bool | None = None
 
     @property
     def gram(self) -> FloatArray:
@@ -81,10 +87,17 @@ class ImbalanceReport(Report):
             {"size": int(n), "proportion": float(q)} for n, q in zip(orbits.sizes, orbits.proportions, strict=True)
         ]
         plain["orbit_cosines"] = cosines
+        if self.dimension_limited is None:
+            del plain["dimension_limited"]
         plain["structure"]["groups"] = self.groups()
         if full or orbits.n_classes <= FULL_GRAM:
             plain["gram"] = jsonable(self.gram)
         return plain
+
+
+def stated(problem: Imbalance, loss: Loss) -> dict[str, Any]:
+    """The problem with every parameter of the loss, and proportions however the classes were given."""
+    return understood(problem, loss={"name": loss.name, **loss.parameters()}, proportions=problem.proportions)
 
 
 def imbalance(problem: Imbalance) -> ImbalanceReport:
@@ -96,13 +109,13 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
     answer = solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance)
     cosines, proof = answer.solution.cosines, answer.certificate
     structure = classify(orbits, cosines, max(proof.gap, 0.0))
+    rank = orbits.rank(cosines, structure.tolerance)
+    limited = None if problem.dim is None else rank > problem.dim
+    if limited:
+        return limit_dimension(problem, loss, orbits, answer)
     threshold = nearest_collapse_temperature(loss, orbits) if objective.smooth else None
     return ImbalanceReport(
-        problem=understood(
-            problem,
-            loss={"name": loss.name, **loss.parameters()},
-            proportions=problem.proportions,
-        ),
+        problem=stated(problem, loss),
         names=problem.class_names,
         orbits=orbits,
         orbit_cosines=cosines,
@@ -111,7 +124,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
         gap=proof.gap,
         certified=proof.certified,
         unique=optimum_is_unique(loss, objective, orbits, cosines, answer.solution.slopes),
-        rank=orbits.rank(cosines, structure.tolerance),
+        rank=rank,
         structure=structure,
         solver={
             "name": answer.solution.name,
@@ -120,4 +133,42 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
             "seconds": answer.seconds,
         },
         nearest_threshold=None if threshold is None else {"over": "temperature", "value": threshold},
+        dimension_limited=limited,
+    )
+
+
+def limit_dimension(problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer) -> ImbalanceReport:
+    """The best found in ``problem.dim`` dimensions, where the optimum ``free`` of the limit needs more.
+
+    No embedding whatever its dimension goes below the optimum's lower bound, so that is the lower bound here, too.
+    """
+    assert problem.dim is not None
+    refuse_oversize(orbits.n_classes, field="dim")
+    classes = orbits.single()
+    objective = loss.objective(classes)
+    began = time.perf_counter()
+    solution = solve_limited(objective, classes, orbits.lift(free.solution.cosines), problem.dim, problem.seed)
+    value, lower = objective.value(solution.cosines), free.certificate.lower_bound
+    proof = Certificate(value, lower, value - lower, free.certificate.min_eigenvalue, problem.tolerance)
+    structure = classify(classes, solution.cosines, proof.gap if proof.certified else 0.0, limited=True)
+    return ImbalanceReport(
+        problem=stated(problem, loss),
+        names=problem.class_names,
+        orbits=classes,
+        orbit_cosines=solution.cosines,
+        value=value,
+        lower_bound=lower,
+        gap=proof.gap,
+        certified=proof.certified,
+        unique=None,
+        rank=classes.rank(solution.cosines, structure.tolerance),
+        structure=structure,
+        solver={
+            "name": solution.name,
+            "reason": solution.note,
+            "iterations": solution.iterations,
+            "seconds": free.seconds + time.perf_counter() - began,
+        },
+        nearest_threshold=None,
+        dimension_limited=True,
     )

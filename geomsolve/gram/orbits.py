@@ -129,10 +129,14 @@ class Orbits:
 
     @classmethod
     def trivial(cls, proportions: ArrayLike, counts: ArrayLike | None = None) -> Orbits:
-        """One orbit a class: no reduction.  The independent route that tests and benchmarks compare with."""
+        """One orbit a class: no reduction; also the independent route that tests and benchmarks compare with."""
         p = np.asarray(proportions, dtype=np.float64)
         n = None if counts is None else np.asarray(counts, dtype=np.float64)
         return cls(np.ones(p.size, dtype=np.int64), p, np.arange(p.size), n)
+
+    def single(self) -> Orbits:
+        """The same classes, each an orbit of its own."""
+        return Orbits.trivial(self.proportions[self.index], None if self.counts is None else self.counts[self.index])
 
     @property
     def n_orbits(self) -> int:

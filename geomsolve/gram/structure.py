@@ -26,7 +26,8 @@ class Structure:
     """A named geometry and its evidence.
 
     ``kind`` is one of 'antipodal', 'regular simplex', 'total collapse', 'orthogonal frame', 'equiangular',
-    'minority collapse', 'symmetric by proportion', 'general'.  ``groups`` lists the classes (their
+    'minority collapse', 'symmetric by proportion', 'general', and in limited dimension also 'orthoplex' (all cosines
+    0 or -1) and 'dimension-limited'.  ``groups`` lists the classes (their
     positions) that coincide, one tuple a point that holds two or more.  Angles are in degrees.
     ``simplex_distance`` is the largest |cosine - (-1/(K-1))|.
     """
@@ -67,8 +68,11 @@ def coinciding(orbits: Orbits, cosines: FloatArray, tolerance: float) -> tuple[t
     return tuple(sorted(groups))
 
 
-def classify(orbits: Orbits, cosines: FloatArray, gap: float) -> Structure:
-    """Name the geometry of feasible orbit cosines (m, m) whose loss is within ``gap`` of the optimum."""
+def classify(orbits: Orbits, cosines: FloatArray, gap: float, *, limited: bool = False) -> Structure:
+    """Name the geometry of feasible orbit cosines (m, m) whose loss is within ``gap`` of the optimum.
+
+    ``limited``: the best found in fewer dimensions than the optimum needs.
+    """
     tol = structure_tolerance(gap)
     n_classes = orbits.n_classes
     entries = cosines[orbits.pairs > 0]
@@ -89,8 +93,12 @@ def classify(orbits: Orbits, cosines: FloatArray, gap: float) -> Structure:
         kind = "orthogonal frame"
     elif everywhere((low + high) / 2):
         kind = "equiangular"
+    elif limited and bool(np.all((np.abs(entries) <= tol) | (entries <= -1 + tol))):
+        kind = "orthoplex"
     elif groups:
         kind = "minority collapse"
+    elif limited:
+        kind = "dimension-limited"
     else:
         kind = "symmetric by proportion" if orbits.n_orbits < n_classes else "general"
     distance = max(abs(low - simplex), abs(high - simplex))

@@ -16,6 +16,7 @@ Symbols: u ``point[:, :-1]``, w ``point[:, -1]``, S as in ``certificate.py``, 1/
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,12 @@ PATIENCE = 60
 MAX_STEPS = 300
 MAX_INNER = 400
 MAX_ESCAPES = 8
+
+MOST_STARTS, FEWEST_STARTS = 20, 3
+"""Starts of a search in limited dimension: the most up to 100 classes, then fewer."""
+
+MOST_SIGNS = 14
+"""Classes up to which all 2^(K-1) ways to put them at two points are tried."""
 
 
 @dataclass(frozen=True)
@@ -223,3 +230,48 @@ def solve_manifold(objective: Objective, orbits: Orbits, *, start: FloatArray | 
             break
         model = moved
     return Solution(orbits.nearest_gram(sphere.cosines(model.point)), "manifold", steps)
+
+
+def solve_limited(objective: Objective, orbits: Orbits, start: FloatArray, dim: int, seed: int) -> Solution:
+    """The best of several local minima in at most ``dim`` dimensions; nothing makes it the global one.
+
+    Classes with equal proportions need not be alike any more, so that ``orbits`` are single classes.  The first start
+    is the Gram matrix ``start`` (K, K), cut to its ``dim`` main directions, the others are random (``seed``).
+    Raises :class:`InputError` for a loss with kinks, or for one dimension and many classes.
+    """
+    if not objective.smooth:
+        raise InputError(
+            "the optimum found needs more dimensions, and in fewer only losses without kinks are searched", field="dim"
+        )
+    n = orbits.n_classes
+    if dim == 1:
+        return solve_line(objective, n)
+    sphere = Sphere(objective, orbits, np.zeros(n))
+    generator = np.random.default_rng(seed)
+    values, vectors = np.linalg.eigh(start)
+    first = vectors[:, -dim:] * np.sqrt(np.maximum(values[-dim:], 0.0))
+    starts = max(FEWEST_STARTS, min(MOST_STARTS, MOST_STARTS * 100**2 // n**2))
+    best, steps = None, 0
+    for number in range(starts):
+        rows = generator.standard_normal((n, dim)) if number else first + 1e-3 * generator.standard_normal((n, dim))
+        model, taken = descend(Model.at(sphere, normalise(np.column_stack([rows, np.zeros(n)]))), MAX_STEPS)
+        steps += taken
+        if best is None or model.value < best.value:
+            best = model
+    assert best is not None
+    return Solution(sphere.cosines(best.point), "manifold", steps, note=f"best of {starts} starts in {dim} dimensions")
+
+
+def solve_line(objective: Objective, n_classes: int) -> Solution:
+    """One dimension: each class is at one of two points, so that all ways can be tried."""
+    if n_classes > MOST_SIGNS:
+        raise InputError(
+            f"one dimension has only two points; they are tried for at most {MOST_SIGNS} classes, not {n_classes:,}",
+            field="dim",
+        )
+    best = (np.inf, np.ones((n_classes, n_classes)))
+    for signs in itertools.product((1.0, -1.0), repeat=n_classes - 1):
+        side = np.array([1.0, *signs])
+        cosines = np.outer(side, side)
+        best = min(best, (objective.value(cosines), cosines), key=lambda each: each[0])
+    return Solution(best[1], "manifold", 2 ** (n_classes - 1), note="all ways to put the classes at two points")

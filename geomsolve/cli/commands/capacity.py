@@ -85,7 +85,7 @@ def sentence(report: CapacityReport) -> str:
     where = f"{dim:,} dimension{'' if dim == 1 else 's'}"
     if report.fits_simplex:
         return f"{n:,} classes fit in {where} as a regular simplex: every two are {angle} apart."
-    if report.max_cosine > 1 - 1e-12:
+    if dim == 1:
         return f"{n:,} classes do not fit in {where}: there are only two points, so that some classes coincide."
     if report.optimal:
         return f"{n:,} classes in {where} can all keep at least {angle} from each other, and no more."

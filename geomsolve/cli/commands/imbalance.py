@@ -21,6 +21,7 @@ from geomsolve.spec.imbalance import Imbalance
 @class_options
 @loss_options
 @solver_options
+@click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding, if limited (default: no limit).")
 @click.option("--full", is_flag=True, help="JSON holds the Gram matrix for any number of classes (else up to 64).")
 @output_options
 def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, full: bool, **flags: Any) -> int:
@@ -58,14 +59,17 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
         screen.print("One row for each group of classes of equal size; its diagonal is the cosine within the group.")
     screen.print("Cosines between class means below the diagonal, angles above it.\n")
     tolerance = report.problem["tolerance"]
-    screen.print(proof_lines(report.value, report.lower_bound, report.gap, report.certified, tolerance))
+    if report.dimension_limited:
+        screen.print(limited_lines(report))
+    else:
+        screen.print(proof_lines(report.value, report.lower_bound, report.gap, report.certified, tolerance))
     unique = {
         True: "It is the only optimum.",
         False: "It is not the only optimum: another geometry with the same loss was found.",
         None: "Whether other geometries reach the same loss was not determined.",
     }[report.unique]
-    dimensions = f"It needs {report.rank} dimension{'' if report.rank == 1 else 's'}."
-    screen.print(f"{unique} {dimensions}")
+    if not report.dimension_limited:
+        screen.print(f"{unique} It needs {report.rank} dimension{'' if report.rank == 1 else 's'}.")
     solver = report.solver
     effort = f"{solver['iterations']} steps, {solver['seconds']:.2g} s"
     screen.print(f"Solver: {solver['name']} ({solver['reason']}); {effort}.")
@@ -74,8 +78,20 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
         screen.print(f"\n{change}")
 
 
+def limited_lines(report: ImbalanceReport) -> str:
+    """How sure an answer in limited dimension is."""
+    figures = f"loss value {number(report.value, 9)} nats, within {report.gap:.1e} of {number(report.lower_bound, 9)}"
+    return (
+        f"Best found, {'proven' if report.certified else 'not proven'}: {figures}, below which no embedding goes, "
+        "whatever its dimension."
+    )
+
+
 def sentence(report: ImbalanceReport) -> str:
     """The answer in one sentence; where the optimum is not unique, it says so before naming one."""
+    if report.dimension_limited:
+        limit = report.problem["dim"]
+        return f"In {limit} dimension{'' if limit == 1 else 's'} (best found): {geometry(report)}"
     if report.unique is False:
         loss = report.problem["loss"]["name"]
         return f"{loss} is equally content with many geometries; one of them: {geometry(report)}"
@@ -102,6 +118,8 @@ def geometry(report: ImbalanceReport) -> str:
             f"{loss} wants all {k} classes at the same angle, {s.min_angle_deg:.1f}° (cosine {s.min_cosine:.4f}); "
             f"a regular simplex would have {angle_degrees(simplex_cosine(k)):.1f}°."
         )
+    if s.kind == "orthoplex":
+        return f"{loss} wants an orthoplex: the {k} classes at 90° from each other, some of them opposite (180°)."
     if s.kind == "minority collapse":
         groups = report.groups()
         parts = [f"classes {listing(group)}" for group in groups]
@@ -118,6 +136,8 @@ def geometry(report: ImbalanceReport) -> str:
     narrow = extreme_pair(report.orbit_cosines, orbits.pairs, largest=True)
     low = f"{s.min_angle_deg:.1f}° (between {pair(report, narrow)})"
     high = f"{s.max_angle_deg:.1f}° (between {pair(report, wide)})"
+    if s.kind == "dimension-limited":
+        return f"{loss} wants angles from {low} to {high}."
     regular = f"{angle_degrees(simplex_cosine(k)):.1f}°"
     return f"Imbalance bends the simplex: {loss} wants angles from {low} to {high}, not {regular} everywhere."
 
