@@ -4,6 +4,11 @@ The long-tailed CIFAR sets follow the published rule (Cui et al. 2019), with f =
 
     exp    n_i = int(n_max f^(i / (K - 1)))
     step   the first K // 2 classes n_max, the rest int(n_max f)
+
+The counts of three large sets are not at hand class by class, only their published figures.  Their namesakes that end
+in ``-shaped`` are power laws with exactly these figures (classes, training images, largest and smallest class):
+
+    n_i = int(n_min + (n_max - n_min) (1 - i / (K - 1))^a),   a chosen so that the total is right.
 """
 
 from __future__ import annotations
@@ -48,9 +53,16 @@ _FIXED = {
     )
 }
 
+_SHAPED: dict[str, tuple[int, int, int, float, str]] = {
+    "imagenet-lt-shaped": (1000, 1280, 5, 10.5267, "Liu et al. 2019, ImageNet-LT"),
+    "places-lt-shaped": (365, 4980, 5, 30.1115, "Liu et al. 2019, Places-LT"),
+    "inaturalist2018-shaped": (8142, 1000, 2, 18.24008, "Van Horn et al. 2018, iNaturalist 2018"),
+}
+_SHAPED_SOURCE = "a power law with the totals of {}; not its list of classes"
+
 _CIFAR = {"cifar10-lt": (10, 5000), "cifar100-lt": (100, 500)}
 _CIFAR_SOURCE = "Cui et al. 2019, long-tailed CIFAR by the {} rule, imbalance factor {}"
-EXAMPLES = ("cifar10-lt:100", "cifar10-lt:100:step", "cifar100-lt:100", *_FIXED)
+EXAMPLES = ("cifar10-lt:100", "cifar10-lt:100:step", "cifar100-lt:100", *_FIXED, *_SHAPED)
 """Names that ``list datasets`` shows; the CIFAR ones take any factor."""
 
 
@@ -63,10 +75,19 @@ def long_tail(n_classes: int, largest: int, factor: float, rule: str) -> tuple[i
     return tuple(int(largest * f ** (i / (n_classes - 1))) for i in range(n_classes))
 
 
+def power_law(n_classes: int, largest: int, smallest: int, exponent: float) -> tuple[int, ...]:
+    """Class counts that fall from ``largest`` to ``smallest`` by the rule of the ``-shaped`` sets."""
+    return tuple(int(smallest + (largest - smallest) * (1 - i / (n_classes - 1)) ** exponent) for i in range(n_classes))
+
+
 def dataset(name: str) -> DataSet:
     """The data set called ``name``; ValueError naming the nearest one if there is none."""
     if name in _FIXED:
         return _FIXED[name]
+    if name in _SHAPED:
+        n_classes, largest, smallest, exponent, source = _SHAPED[name]
+        counts = power_law(n_classes, largest, smallest, exponent)
+        return DataSet(name, counts, tuple(str(i) for i in range(len(counts))), _SHAPED_SOURCE.format(source))
     base, *options = name.split(":")
     if base not in _CIFAR:
         raise ValueError(f"unknown data set {name!r}; {nearest(name, EXAMPLES)}")
