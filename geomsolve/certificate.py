@@ -50,8 +50,8 @@ class Certificate:
 def dual_matrix(orbits: Orbits, cosines: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
     """S = D + diag(mu) as mu (m,) and D (m, m) by orbit, for ``slope`` (m, m) = dF/dC at ``cosines`` (m, m)."""
     n = orbits.sizes
-    off_diagonal = (slope + slope.T) / 2
-    off_diagonal /= n
+    off_diagonal = slope + slope.T
+    off_diagonal /= 2 * n
     off_diagonal /= n[:, None]
     inner = np.diag(slope) / np.maximum(n * (n - 1), 1)
     np.fill_diagonal(off_diagonal, np.where(n > 1, inner, 0.0))

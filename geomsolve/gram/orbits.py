@@ -65,7 +65,10 @@ class Blocks:
         trace = float(np.abs(np.diag(self.quotient)).sum())
         rounding = (m + 2) * float(np.finfo(float).eps) * trace
         root = np.sqrt(np.maximum(np.diag(self.quotient), 0.0))
-        leftover = float(np.linalg.norm(self.quotient - np.outer(root, root)))
+        difference = np.outer(root, root)
+        difference -= self.quotient
+        leftover = float(np.linalg.norm(difference))
+        del difference
         if leftover <= rounding or trace == 0:
             return -leftover
         shift = 4 * rounding
@@ -176,7 +179,8 @@ class Orbits:
     def blocks(self, diagonal: FloatArray, off_diagonal: FloatArray) -> Blocks:
         """Block-diagonalise the matrix with ``diagonal`` (m,) and ``off_diagonal`` (m, m) entries by orbit."""
         root = np.sqrt(self.sizes)
-        quotient = root[:, None] * off_diagonal * root
+        quotient = root[:, None] * off_diagonal
+        quotient *= root
         inner = np.diag(off_diagonal)
         np.fill_diagonal(quotient, diagonal + (self.sizes - 1) * inner)
         return Blocks(quotient, np.where(self.sizes > 1, diagonal - inner, np.inf))
@@ -197,10 +201,11 @@ class Orbits:
         quotient, contrast = blocks.quotient, blocks.contrast
         diagonal = (np.diag(quotient) + (self.sizes - 1) * contrast) / self.sizes
         scale = 1 / np.sqrt(diagonal * self.sizes)
-        cosines: FloatArray = scale[:, None] * quotient * scale
+        cosines: FloatArray = scale[:, None] * quotient
+        cosines *= scale
         inner = (np.diag(quotient) - contrast) / (diagonal * self.sizes)
-        np.fill_diagonal(cosines, np.where(self.sizes > 1, np.clip(inner, -1.0, 1.0), 1.0))
-        return np.clip(cosines, -1.0, 1.0)
+        np.fill_diagonal(cosines, np.where(self.sizes > 1, inner, 1.0))
+        return np.clip(cosines, -1.0, 1.0, out=cosines)
 
     def factor(self, cosines: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Vectors of feasible orbit cosines: ``centroids`` (m, m) and ``spread`` (m,) >= 0.

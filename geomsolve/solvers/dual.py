@@ -48,7 +48,7 @@ ACCEPTABLE = 1e-7
 DIRECT = 1000
 """Unknowns up to which the Newton system is factorised; beyond, GMRES."""
 
-SINGLE = 6000
+SINGLE = 4000
 """Unknowns up to which the Newton system is kept in double precision."""
 
 ROUNDING = 1e-13
@@ -96,7 +96,8 @@ class State:
     def forces(self) -> FloatArray:
         """Phi = pairs (D + T), (m, m)."""
         slope = self.objective.gradient(self.cosines)
-        slope = (slope + slope.T) / 2
+        slope = slope + slope.T
+        slope /= 2
         slope += self.attraction
         return slope
 
@@ -133,13 +134,32 @@ class State:
             worst = max(worst, float(np.max(np.abs(self.imbalance) / np.maximum(scale, np.finfo(float).tiny))))
         return worst
 
-    def moved(self, length: float, cosines: FloatArray, roots: FloatArray) -> State:
+    def moved(self, length: float, step: Step) -> State:
         """The state after ``length`` times a step; the roots of forces that all repel keep their sign."""
         if isinstance(self.attraction, float) and self.roots.shape[1] == 1:
-            moved = self.roots * np.exp(length * roots / self.roots)
+            roots = self.roots * np.exp(length * step.roots / self.roots)
         else:
-            moved = self.roots + length * roots
-        return replace(self, cosines=self.cosines + length * cosines, roots=moved)
+            roots = self.roots + length * step.roots
+        cosines = length * step.cosines
+        cosines += self.cosines
+        return replace(self, cosines=cosines, roots=roots)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Change of the cosines (m, m) and of the roots (m, r); ``relative`` is the largest change of a root compared with
+    its row, ``scale`` (r m,) turns an imbalance into the change of the roots that it asks for."""
+
+    cosines: FloatArray
+    roots: FloatArray
+    relative: float
+    scale: FloatArray
+
+    def size(self, state: State) -> float:
+        """How far ``state`` is from solving the equations: mismatches of forces, and changes of U that balance asks."""
+        worst = float(np.abs(state.mismatch).max())
+        asked = state.imbalance.T.ravel() * self.scale
+        return max(worst, float(np.abs(asked).max(initial=0.0))) if np.isfinite(worst) else np.inf
 
 
 class Newton:
@@ -147,12 +167,13 @@ class Newton:
 
     Its unknowns are the change of U, each row in units of its size ``unit`` (m,), and the normalisers y in units
     ``pull`` (R, m); its equations, scaled by ``scale``, are those of balance and the definition of y.  ``X`` (m, m)
-    is 1/own where a cosine is free, else 0.
+    is 1/own where a cosine is free, else 0; it takes the place of the curvature's ``own`` in memory.
     """
 
     def __init__(self, state: State, curvature: RowCurvature) -> None:
         self.state, self.rows, self.joint = state, curvature.rows, curvature.joint
-        own = curvature.own + curvature.own.T
+        own = curvature.own
+        own += own.T
         own[state.fixed, state.fixed] = np.inf
         self.X = np.divide(2.0, own, out=own)
         unit = np.linalg.norm(state.roots, axis=1)
@@ -264,18 +285,18 @@ class Newton:
                 turns.append(turn / np.linalg.norm(turn))
         return turns
 
-    def step(self) -> tuple[FloatArray, FloatArray]:
-        """Change of the cosines (m, m) and of U (m, r); raises LinAlgError where there is none."""
-        unknowns = np.zeros(0)
-        self.balance_scale = np.zeros(0)
+    def step(self) -> Step:
+        """The step; raises LinAlgError where there is none."""
+        unknowns, scale = np.zeros(0), np.zeros(0)
         if self.n_unknowns:
             matrix, scale = self.matrix()
-            self.balance_scale = scale[: self.r * self.m]
             for turn in self.rotations():
                 matrix += np.outer(turn, turn)
             unknowns = solved(matrix, scale * self.right_side(), self.state.residual)
-        du = unknowns[: self.r * self.m].reshape(self.r, self.m).T * self.unit[:, None]
-        y = unknowns[self.r * self.m :].reshape(self.R, 1 if self.joint else self.m) * self.pull
+            del matrix
+        split = self.r * self.m
+        du = unknowns[:split].reshape(self.r, self.m).T * self.unit[:, None]
+        y = unknowns[split:].reshape(self.R, 1 if self.joint else self.m) * self.pull
         change = np.empty_like(self.X)
         U = self.state.roots
         for part in self.blocks:
@@ -288,13 +309,8 @@ class Newton:
                 moved += turn / 2
             moved += self.base(part)
             change[part] = moved
-        return change, du
-
-    def size(self, state: State) -> float:
-        """How far ``state`` is from solving the equations: mismatches of forces, and changes of U that balance asks."""
-        worst = float(np.abs(state.mismatch).max())
-        asked = state.imbalance.T.ravel() * self.balance_scale
-        return max(worst, float(np.abs(asked).max(initial=0.0))) if np.isfinite(worst) else np.inf
+        relative = np.abs(du) / np.maximum(np.linalg.norm(U, axis=1, keepdims=True), np.finfo(float).tiny)
+        return Step(change, du, float(relative.max(initial=0.0)), scale[:split])
 
 
 def solved(matrix: FloatArray, right: FloatArray, residual: float) -> FloatArray:
@@ -313,30 +329,32 @@ def solved(matrix: FloatArray, right: FloatArray, residual: float) -> FloatArray
 
 def newton(state: State) -> tuple[State, int]:
     """Iterate towards the solution nearest to ``state``; ``residual`` of the result says whether it got there."""
+    state = replace(state)  # a copy of its own, for the same reason as below
     for count in range(MAX_STEPS):
         if state.residual <= SOLVED or not np.isfinite(state.residual):
             return state, count
         curvature = state.objective.curvature(state.cosines)
         if not isinstance(curvature, RowCurvature):
             return state, count
-        system = Newton(state, curvature)
         try:
-            cosines, roots = system.step()
+            step = Newton(state, curvature).step()
         except np.linalg.LinAlgError:
             return state, count
-        if not (np.all(np.isfinite(cosines)) and np.all(np.isfinite(roots))):
+        if not (np.all(np.isfinite(step.cosines)) and np.all(np.isfinite(step.roots))):
             return state, count
-        relative = np.abs(roots) / np.maximum(np.linalg.norm(state.roots, axis=1, keepdims=True), 1e-300)
-        before = system.size(state)
-        length = min(1.0, LONGEST / float(relative.max(initial=1e-300)))
+        del curvature
+        before = step.size(state)
+        state = replace(state)  # without what it has computed: memory is needed for the next one
+        length = min(1.0, LONGEST / max(step.relative, LONGEST))
         while True:
-            trial = state.moved(length, cosines, roots)
-            if np.abs(trial.cosines).max() <= FARTHEST and system.size(trial) <= (1 - length / 8) * before:
+            trial = state.moved(length, step)
+            if np.abs(trial.cosines).max() <= FARTHEST and step.size(trial) <= (1 - length / 8) * before:
                 break
             length /= 2
             if length < SHORTEST:
                 return state, count
         state = trial
+        del step, trial
     return state, MAX_STEPS
 
 
@@ -375,7 +393,8 @@ def solve_dual(objective: Objective, orbits: Orbits) -> Solution | None:
             return None
         state, taken = newton(state)
         steps += taken
-        cosines = feasible(state) if state.residual <= ACCEPTABLE else None
+        converged = state.residual <= ACCEPTABLE
+        cosines = feasible(replace(state)) if converged else None
         if cosines is not None:
             return Solution(cosines, "dual", steps, note=explain(state))
         if steps == taken and orbits.sizes[0] == 1 and collapse_is_optimal(objective, orbits):
@@ -398,17 +417,21 @@ def explain(state: State) -> str:
 def feasible(state: State) -> FloatArray | None:
     """The cosines, made to annul U exactly, if they are a Gram matrix and no held orbit wants to open."""
     orbits, n = state.orbits, state.orbits.sizes
-    inner = np.diag(state.forces - state.attraction) / np.maximum(n * (n - 1), 1)
-    strength = np.sum(state.roots**2, axis=1)
-    if np.any(state.held & (strength - inner < -ROUNDING * strength)):
-        return None
+    if np.any(state.held):
+        inner = np.diag(state.objective.gradient(state.cosines)) / np.maximum(n * (n - 1), 1)
+        strength = np.sum(state.roots**2, axis=1)
+        if np.any(state.held & (strength - inner < -ROUNDING * strength)):
+            return None
     blocks = orbits.gram_blocks(state.cosines)
-    quotient = (blocks.quotient + blocks.quotient.T) / 2
+    quotient = blocks.quotient
+    quotient += quotient.T
+    quotient /= 2
     if state.roots.shape[1]:
         basis = np.linalg.qr(np.sqrt(n)[:, None] * state.roots)[0]
         quotient -= basis @ (basis.T @ quotient)
         quotient -= (quotient @ basis) @ basis.T
-        quotient = (quotient + quotient.T) / 2
+        quotient += quotient.T
+        quotient /= 2
     contrast = np.where(state.held | (n == 1), 0.0, blocks.contrast)
     if not Blocks(quotient, contrast).is_psd(ROUNDING):
         return None
