@@ -84,14 +84,6 @@ def test_curvature_is_the_derivative_of_the_gradient(name, parameters, rng):
         np.testing.assert_allclose(curvature(change), bend, atol=1e-9)
 
 
-def test_curvature_without_stored_matrices_is_the_same(rng, monkeypatch):
-    objective = objective_of("infonce", {"negatives": 5, "temperature": 0.3}, trivial=True)
-    cosines, change = random_gram(rng, 4), rng.normal(size=(4, 4))
-    dense = objective.curvature(cosines)(change)
-    monkeypatch.setattr("geomsolve.losses.expectation.DENSE_CURVATURE", 0)
-    np.testing.assert_allclose(objective.curvature(cosines)(change), dense, atol=1e-13)
-
-
 @every_loss
 def test_cone_form_has_the_value_of_the_loss(name, parameters, rng):
     objective, orbits = objective_of(name, parameters), orbits_of_counts()

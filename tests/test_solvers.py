@@ -11,7 +11,7 @@ from helpers import LOSSES, define, label
 from kkt import complementarity, dual_infeasibility, primal_infeasibility, stationarity
 
 from geomsolve import Imbalance, InputError, Orbits, SolverError, certify, make_loss, solve
-from geomsolve.solvers.choose import CONIC_ORBITS, refuse_oversize, solve_objective
+from geomsolve.solvers.choose import refuse_oversize, solve_objective
 from geomsolve.solvers.conic import solve_conic
 from geomsolve.solvers.manifold import solve_manifold
 
@@ -183,34 +183,25 @@ def test_groups_of_classes_cost_what_one_class_each_costs_and_agree_with_the_ful
 # --- which solver, and why -------------------------------------------------------------------------------------------
 
 
-def test_auto_takes_the_conic_route_for_small_problems():
+def test_auto_takes_the_dual_route_for_optima_of_nearly_full_rank():
     report = solve(Imbalance(props=[0.7, 0.2, 0.1]))
-    assert report.solver["name"] == "conic"
-    assert "3 distinct proportions" in report.solver["reason"]
-    assert "CLARABEL" in report.solver["reason"]
+    assert report.solver["name"] == "dual"
+    assert "nearly all directions are used" in report.solver["reason"]
 
 
-def test_auto_takes_the_manifold_for_many_proportions():
-    counts = range(1, CONIC_ORBITS + 2)
-    report = solve(Imbalance(counts=list(counts)))
-    assert report.solver["name"] == "manifold"
-    assert f"{CONIC_ORBITS + 1} distinct proportions" in report.solver["reason"]
-
-
-def test_auto_takes_the_manifold_where_there_is_no_cone_form():
-    report = solve(Imbalance(props=[0.7, 0.2, 0.1], loss={"name": "infonce", "negatives": 500}))
-    assert report.solver["name"] == "manifold"
-    assert "no short cone form" in report.solver["reason"]
-
-
-def test_auto_falls_back_when_no_conic_solver_returns_a_point(monkeypatch):
+def test_auto_needs_no_conic_solver_for_smooth_losses(monkeypatch):
     monkeypatch.setattr("geomsolve.solvers.conic.ATTEMPTS", ())
     report = solve(Imbalance(props=[0.7, 0.2, 0.1]))
     assert report.certified
-    assert report.solver["name"] == "manifold"
-    assert "no conic solver" in report.solver["reason"]
     with pytest.raises(SolverError, match="neither Clarabel nor SCS"):
         solve(Imbalance(props=[0.7, 0.2, 0.1], solver="conic"))
+
+
+def test_auto_takes_the_conic_route_for_losses_with_kinks():
+    report = solve(Imbalance(props=[0.7, 0.2, 0.1], loss={"name": "triplet", "margin": 1.9}))
+    assert report.solver["name"] == "conic"
+    assert "kinks" in report.solver["reason"]
+    assert "CLARABEL" in report.solver["reason"]
 
 
 def test_a_panic_inside_a_solver_is_survived(monkeypatch):

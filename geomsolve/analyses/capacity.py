@@ -23,7 +23,8 @@ import numpy as np
 
 from geomsolve.analyses.base import Report, jsonable, understood
 from geomsolve.errors import InputError
-from geomsolve.gram.codes import bounds, closed_form, is_closed, largest_cosine, min_angle_degrees, welch_bound
+from geomsolve.gram.codes import bounds, closed_form, is_closed, largest_cosine, welch_bound
+from geomsolve.gram.structure import angle_degrees
 from geomsolve.gram.types import FloatArray
 from geomsolve.spec.capacity import Capacity
 
@@ -107,7 +108,7 @@ def capacity(problem: Capacity) -> CapacityReport:
         fits_simplex=n <= dim + 1,
         points=points,
         max_cosine=cosine,
-        best_min_angle_deg=min_angle_degrees(cosine),
+        best_min_angle_deg=angle_degrees(cosine),
         bound={"name": name, "max_cosine": known[name]},
         bounds=[
             *({"name": each, "max_cosine": value} for each, value in known.items()),

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from math import acos, comb, cos, pi, radians, sin, sqrt, tan
+from math import comb, cos, pi, radians, sin, sqrt, tan
 
 import numpy as np
 
@@ -148,7 +148,3 @@ def largest_cosine(points: FloatArray) -> float:
     cosines = points @ points.T
     np.fill_diagonal(cosines, -1.0)
     return float(min(1.0, cosines.max()))
-
-
-def min_angle_degrees(cosine: float) -> float:
-    return float(np.degrees(acos(cosine)))

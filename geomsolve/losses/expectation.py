@@ -115,10 +115,10 @@ class LogExpectation(Objective):
             straight = at.x * (weight @ at.decay - at.x * ((b * at.s * weight) @ at.decay))
             own[g] = self.mass[g] * self.scale**2 * self.chance[g] * straight[at.place]
             if k > 1:
-                # every other node: exact to exp(-pi^2 / (2 STEP)) = 3e-9, ample for steering towards an optimum
-                pair = np.sqrt(2 * STEP * k * (k - 1) * self._power(k - 2, at.s, at.log_phi)) * b * at.s
-                used = np.flatnonzero(pair > NEGLIGIBLE**0.5 * pair.max())[::2]
-                terms = pair[used, None] * at.decay[used] * at.x
+                pair = np.sqrt(STEP * k * (k - 1) * self._power(k - 2, at.s, at.log_phi)) * b * at.s
+                terms = pair[:, None] * at.decay * at.x
+                reach = terms.max(axis=1)
+                terms = terms[reach > NEGLIGIBLE**0.5 * reach.max()]
                 chance = np.bincount(at.place, weights=self.chance[g])
                 sizes, turns = np.linalg.eigh((terms * chance) @ terms.T)
                 kept = turns[:, sizes > NEGLIGIBLE * sizes[-1]].T @ terms

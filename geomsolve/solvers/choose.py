@@ -106,9 +106,7 @@ def forced(objective: Objective, orbits: Orbits, solver: str, tolerance: float) 
     elif solver == "manifold":
         solution = solve_manifold(objective, orbits)
     else:
-        solution, note = polished_conic(objective, orbits, tolerance)
-        yield solution, f"asked for; {note}"
-        return
+        solution = polished_conic(objective, orbits, tolerance)
     yield solution, f"asked for; {solution.note}" if solution.note else "asked for"
 
 
@@ -122,25 +120,25 @@ def automatic(objective: Objective, orbits: Orbits, tolerance: float) -> Iterato
         if orbits.n_orbits > CONIC_ORBITS:
             return
     try:
-        solution, note = polished_conic(objective, orbits, tolerance)
+        solution = polished_conic(objective, orbits, tolerance)
     except SolverError:
         if not objective.smooth:
             raise
         return
     why = "the other solvers left a gap" if objective.smooth else "the loss has kinks"
-    yield solution, f"{why}; {note}"
+    yield solution, f"{why}; {solution.note}"
 
 
-def polished_conic(objective: Objective, orbits: Orbits, tolerance: float) -> tuple[Solution, str]:
-    """The conic solution, after Newton steps on the manifold where these help; and what was done."""
+def polished_conic(objective: Objective, orbits: Orbits, tolerance: float) -> Solution:
+    """The conic solution, after Newton steps on the manifold where these help."""
     solution = solve_conic(objective, orbits, tolerance=tolerance)
     if not objective.smooth:
-        return solution, solution.note
+        return solution
     inside = (1 - INWARD) * solution.cosines + INWARD * interior(orbits)
     polished = solve_manifold(objective, orbits, start=inside)
     gaps = [certify(objective, orbits, s.cosines, tolerance=tolerance).gap for s in (solution, polished)]
     if gaps[1] >= gaps[0]:
-        return solution, solution.note
+        return solution
     steps = solution.iterations + polished.iterations
     note = f"{solution.note}, then {polished.iterations} Newton steps on the manifold"
-    return Solution(polished.cosines, solution.name, steps), note
+    return Solution(polished.cosines, solution.name, steps, note=note)
