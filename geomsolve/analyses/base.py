@@ -36,7 +36,8 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): jsonable(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):
-        return jsonable(value.tolist())
+        plain = value.dtype.kind in "iub" or (value.dtype.kind == "f" and bool(np.all(np.isfinite(value))))
+        return value.tolist() if plain else jsonable(value.tolist())
     if isinstance(value, (list, tuple)):
         return [jsonable(entry) for entry in value]
     if isinstance(value, np.generic):
@@ -60,6 +61,8 @@ class Report:
     """The base of all reports.  ``problem`` is the question as understood, with its defaults filled in."""
 
     command: ClassVar[str]
+    apart: ClassVar[tuple[str, ...]] = ()
+    """Fields that the report's own ``to_dict`` writes, or leaves out."""
 
     problem: dict[str, Any]
 
@@ -73,7 +76,7 @@ class Report:
 
         ``detail`` are switches of the particular report, such as ``full`` for large matrices.
         """
-        answer = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        answer = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in self.apart}
         head = {"schema": SCHEMA, "command": self.command, "versions": versions()}
         plain: dict[str, Any] = jsonable({**head, **answer})
         return plain

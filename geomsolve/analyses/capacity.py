@@ -57,6 +57,7 @@ class CapacityReport(Report):
     """
 
     command: ClassVar[str] = "capacity"
+    apart: ClassVar[tuple[str, ...]] = ("points",)
 
     fits_simplex: bool
     points: FloatArray | None
@@ -79,7 +80,6 @@ class CapacityReport(Report):
     def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
         """The JSON object; ``full`` includes the Gram matrix however many classes there are."""
         plain = super().to_dict(**detail)
-        del plain["points"]
         if full or self.problem["classes"] <= FULL_GRAM:
             plain["gram"] = jsonable(self.gram)
         return plain

@@ -22,6 +22,9 @@ from geomsolve.losses.base import Loss, Objective
 TEMPERATURES = (0.005, 200.0)
 """Range of temperatures that is searched for a threshold."""
 
+MOST_ORBITS = 3000
+"""Distinct proportions up to which the search is made: it takes some fifty factorisations."""
+
 SCAN = 17
 """Temperatures, evenly in the logarithm, at which the search looks for a change of sign."""
 
@@ -57,11 +60,11 @@ def roots(collapsed: Callable[[float], bool], low: float, high: float, scan: int
 def nearest_collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
     """The temperature nearest to the loss's own (by ratio) at which full minority collapse sets in or ends.
 
-    None where the loss has no temperature or kinks, there is no majority, or no temperature in
-    :data:`TEMPERATURES` makes a difference.
+    None where the loss has no temperature or kinks, there is no majority, no temperature in :data:`TEMPERATURES`
+    makes a difference, or there are more than :data:`MOST_ORBITS` distinct proportions.
     """
     temperature = loss.parameters().get("temperature")
-    if temperature is None or not has_majority(orbits):
+    if temperature is None or not has_majority(orbits) or orbits.n_orbits > MOST_ORBITS:
         return None
 
     def collapsed(t: float) -> bool:

@@ -27,6 +27,9 @@ from geomsolve.solvers.manifold import solve_limited
 from geomsolve.spec.imbalance import Imbalance
 from geomsolve.uniqueness import optimum_is_unique
 
+FULL_ORBITS = 2000
+"""Distinct proportions up to which their m x m cosines are part of the JSON without being asked for."""
+
 FULL_GRAM = 64
 """Classes up to which the K x K Gram matrix is part of the JSON without being asked for."""
 
@@ -42,6 +45,7 @@ class ImbalanceReport(Report):
     """
 
     command: ClassVar[str] = "imbalance"
+    apart: ClassVar[tuple[str, ...]] = ("names", "orbits", "orbit_cosines")
 
     names: tuple[str, ...]
     orbits: Orbits
@@ -71,14 +75,16 @@ class ImbalanceReport(Report):
         return [[self.names[a] for a in group] for group in self.structure.groups]
 
     def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
-        """The JSON object; ``full`` includes the Gram matrix however many classes there are."""
+        """The JSON object; ``full`` includes all cosines, however many classes and distinct proportions there are."""
         plain = super().to_dict(**detail)
         orbits = self.orbits
         p = orbits.proportions[orbits.index]
-        cosines = jsonable(self.orbit_cosines)
-        for g in np.flatnonzero(orbits.sizes == 1):
-            cosines[g][g] = None
-        del plain["names"], plain["structure"]["tolerance"]
+        cosines = None
+        if full or orbits.n_orbits <= FULL_ORBITS:
+            cosines = jsonable(self.orbit_cosines)
+            for g in np.flatnonzero(orbits.sizes == 1):
+                cosines[g][g] = None
+        del plain["structure"]["tolerance"]
         plain["classes"] = [
             {"name": name, "proportion": float(p[a]), "orbit": int(orbits.index[a])}
             for a, name in enumerate(self.names)

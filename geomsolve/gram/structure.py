@@ -57,7 +57,8 @@ def coinciding(orbits: Orbits, cosines: FloatArray, tolerance: float) -> tuple[t
     same = cosines >= 1 - tolerance
     splits = (orbits.sizes > 1) & ~np.diag(same)
     groups = []
-    left = [g for g in range(orbits.n_orbits) if not splits[g]]
+    alone = (orbits.sizes == 1) & (np.sum(same, axis=1) - np.diag(same) == 0)
+    left = np.flatnonzero(~splits & ~alone).tolist()
     while left:
         head = left[0]
         together = [g for g in left if g == head or same[head, g]]

@@ -41,8 +41,11 @@ length zero, Newton steps cannot tell whether it should."""
 MEMORY_LIMIT = 8 * 2**30
 """Bytes that a solve may need; larger problems are refused rather than started."""
 
-MATRICES = 14
-"""Matrices of m x m doubles that a solve holds at once, measured."""
+MATRICES = 10
+"""Matrices of m x m doubles that the dual solver holds at once, measured."""
+
+MANIFOLD_ORBITS = 4000
+"""Distinct proportions up to which auto goes on to the manifold solver, which needs more memory and far more time."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,8 @@ def automatic(objective: Objective, orbits: Orbits, tolerance: float) -> Iterato
         solution = solve_dual(objective, orbits)
         if solution is not None:
             yield solution, solution.note
+        if orbits.n_orbits > MANIFOLD_ORBITS:
+            return
         yield solve_manifold(objective, orbits), "the dual solver found no optimum of nearly full rank"
         if orbits.n_orbits > CONIC_ORBITS:
             return

@@ -22,7 +22,7 @@ from geomsolve.spec.imbalance import Imbalance
 @loss_options
 @solver_options
 @click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding, if limited (default: no limit).")
-@click.option("--full", is_flag=True, help="JSON holds the Gram matrix for any number of classes (else up to 64).")
+@click.option("--full", is_flag=True, help="JSON holds every cosine, however many classes there are.")
 @output_options
 def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, full: bool, **flags: Any) -> int:
     """Which geometry does this loss want for these class proportions?
