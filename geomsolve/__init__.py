@@ -18,17 +18,21 @@ if TYPE_CHECKING:
     from geomsolve.analyses import solve
     from geomsolve.analyses.base import Report
     from geomsolve.analyses.imbalance import ImbalanceReport
+    from geomsolve.analyses.realizable import CasesReport, RealizableReport
     from geomsolve.certificate import Certificate, certify
     from geomsolve.errors import GeomsolveError, InputError, SolverError
     from geomsolve.gram.orbits import Orbits
     from geomsolve.gram.structure import Structure
     from geomsolve.losses import Loss, make_loss
     from geomsolve.spec.imbalance import Imbalance
+    from geomsolve.spec.realizable import Realizable
 
 _HOMES = {
     "solve": "geomsolve.analyses",
     "Report": "geomsolve.analyses.base",
     "ImbalanceReport": "geomsolve.analyses.imbalance",
+    "CasesReport": "geomsolve.analyses.realizable",
+    "RealizableReport": "geomsolve.analyses.realizable",
     "Certificate": "geomsolve.certificate",
     "certify": "geomsolve.certificate",
     "GeomsolveError": "geomsolve.errors",
@@ -39,9 +43,11 @@ _HOMES = {
     "Loss": "geomsolve.losses",
     "make_loss": "geomsolve.losses",
     "Imbalance": "geomsolve.spec.imbalance",
+    "Realizable": "geomsolve.spec.realizable",
 }
 
 __all__ = [
+    "CasesReport",
     "Certificate",
     "GeomsolveError",
     "Imbalance",
@@ -49,6 +55,8 @@ __all__ = [
     "InputError",
     "Loss",
     "Orbits",
+    "Realizable",
+    "RealizableReport",
     "Report",
     "SolverError",
     "Structure",

@@ -8,6 +8,14 @@ Since <S, G> = 0 and every feasible G' has trace K,
 
 so  gap = K max(0, -lambda_min(S))  bounds how far F(G) lies above the optimum (plus what the minorant loses at G,
 which is 0 for a smooth F).  In orbit coordinates the same S is block-diagonal, see ``gram/orbits.py``.
+The tangent is not always the best minorant: where S is almost singular, G may be optimal to 1e-8 and K lambda_min(S)
+still -1e-3.  :func:`tighten` asks the loss for the minorant whose S is the positive part of this one; the gap then is
+quadratic, not linear, in what is missing.
+
+Distances instead of cosines (:func:`certify_distances`): minimise F(C) over C = 1 - D/2, D any matrix of squared
+Euclidean distances.  For a minorant with slope A the sum over pairs of A_ij C'_ij is const + tr(Z' L Z), L the
+Laplacian with off-diagonal entries the symmetrised A_ij, so if L is psd then F >= F(C) + <A, 1 - C>.
+
 An answer is *certified* when gap <= tolerance * max(1, |F|).
 
 Symbols: F ``value``, D ``off_diagonal``, mu ``multipliers``, S ``dual_blocks``, K ``n_classes``.
@@ -25,6 +33,9 @@ from geomsolve.losses.base import Objective
 
 TOLERANCE = 1e-6
 """Default relative gap below which an answer counts as certified."""
+
+ROUNDS = 12
+"""Minorants tried to tighten a bound; each costs one eigendecomposition."""
 
 
 COLLAPSE_ROUNDING = 1e-13
@@ -98,3 +109,66 @@ def certify(
     lowest = dual_blocks(orbits, cosines, minorant.slope).min_eigenvalue()
     gap = value - minorant.value + orbits.n_classes * max(0.0, -lowest)
     return Certificate(value, value - gap, gap, lowest, tolerance)
+
+
+def tighten(objective: Objective, orbits: Orbits, cosines: FloatArray, certificate: Certificate) -> Certificate:
+    """The same value with the best lower bound that a few other minorants give; stops once certified."""
+    best = certificate
+    slope = objective.gradient(cosines)
+    for _ in range(ROUNDS):
+        if best.certified:
+            break
+        blocks = dual_blocks(orbits, cosines, slope)
+        missing = orbits.entries(blocks.negative_part())[1]
+        wanted = (slope + slope.T) / 2 + orbits.pairs * missing
+        slope = objective.minorant(cosines, wanted).slope
+        trial = certify(objective, orbits, cosines, slopes=wanted, tolerance=best.tolerance)
+        progress = trial.gap < 0.9 * best.gap
+        best = min(best, trial, key=lambda c: c.gap)
+        if not progress:
+            break
+    return best
+
+
+def certify_distances(
+    objective: Objective, orbits: Orbits, cosines: FloatArray, *, tolerance: float = TOLERANCE
+) -> Certificate:
+    """The certificate of C = 1 - D/2 (m, m) among all squared-distance matrices D; see the module.
+
+    Minorants of two kinds are mixed: those of :func:`tighten`, whose L is psd up to rounding, and the one of points
+    infinitely far apart, whose L is positive definite where the wanted pairs connect all points.  The lower bound is
+    -inf where no mixture is psd.
+    """
+    value = objective.value(cosines)
+    ones = np.ones_like(cosines)
+    root = np.sqrt(orbits.sizes / orbits.sizes.sum())
+    far = objective.gradient(ones - 1e6 * (1 + np.abs(1 - cosines).max()))
+
+    def laplacian(slope: FloatArray) -> Blocks:
+        return dual_blocks(orbits, ones, slope)
+
+    def smallest(blocks: Blocks) -> float:
+        """Smallest eigenvalue but for the constant vector, whose eigenvalue is 0."""
+        lifted = blocks.quotient + np.outer(root, root) * np.abs(blocks.quotient).sum()
+        return float(min(np.linalg.eigvalsh(lifted)[0], blocks.contrast.min()))
+
+    stiff = smallest(laplacian(far))
+    best = Certificate(value, -np.inf, np.inf, -np.inf, tolerance)
+    slope = objective.gradient(cosines)
+    for _ in range(ROUNDS):
+        blocks = laplacian(slope)
+        lowest = smallest(blocks)
+        noise = 1e-15 * float(np.abs(blocks.quotient).sum())
+        short = max(noise - lowest, 0.0)
+        if short < stiff:
+            part = min(1.0, 2 * short / (stiff + short))
+            minorant = objective.minorant(cosines, (1 - part) * slope + part * far)
+            lowest = smallest(laplacian(minorant.slope))
+            bound = minorant.value + float(np.sum(minorant.slope * (1 - cosines)))
+            if lowest >= 0 and bound > best.lower_bound:
+                best = Certificate(value, bound, value - bound, lowest, tolerance)
+        if best.certified:
+            break
+        wanted = (slope + slope.T) / 2 + orbits.pairs * orbits.entries(blocks.negative_part())[1]
+        slope = objective.minorant(cosines, wanted).slope
+    return best

@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any, overload
 if TYPE_CHECKING:
     from geomsolve.analyses.base import Report
     from geomsolve.analyses.imbalance import ImbalanceReport
+    from geomsolve.analyses.realizable import CasesReport, RealizableReport
     from geomsolve.spec.base import Problem
     from geomsolve.spec.imbalance import Imbalance
+    from geomsolve.spec.realizable import Realizable
 
 
 @overload
 def solve(problem: Imbalance) -> ImbalanceReport: ...
+@overload
+def solve(problem: Realizable) -> RealizableReport | CasesReport: ...
 @overload
 def solve(problem: Problem) -> Report: ...
 def solve(problem: Any) -> Any:

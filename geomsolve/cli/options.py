@@ -47,6 +47,31 @@ class_options = stacked(
     click.option("--names", metavar="LIST", help="Class names, one a class."),
 )
 
+weighting_options = stacked(
+    click.option("--weighting", required=True, metavar="NAME", help="The weighting; see geomsolve list weightings."),
+    click.option(
+        "--labels", metavar="LABELS", help="20,25,30, 0,0;1,0;0,1, @ages.csv:age, @y.npy, - or a set (list labels)."
+    ),
+    click.option("-t", "--temperature", type=float, metavar="T", help="Temperature of the latents (default 0.1)."),
+    click.option("--sigma", type=float, metavar="S", help="Width of the kernel on labels (default 1)."),
+    click.option("--kernel", metavar="NAME", help="gaussian (default), epanechnikov, exponential, linear or cosine."),
+    click.option("--epsilon", type=float, metavar="E", help="Weight across classes, soft-supcon (default 0.1)."),
+    click.option("--target-temperature", type=float, metavar="T", help="Of the labels, xclr (default --temperature)."),
+    click.option(
+        "--weights", metavar="MATRIX", help="custom: symmetric weights, 1,.5;.5,1 or @file; blank is unknown."
+    ),
+    click.option("--target", metavar="MATRIX", help="custom: wanted cosines (or squared distances) instead."),
+    click.option("--similarity", metavar="cosine|euclidean", help="Of the latents (default: what it is made for)."),
+    click.option("--self-pairs", metavar="include|exclude", help="Whether a sample (its views) pairs with itself."),
+    click.option("--normalise", metavar="rows|columns", help="How weights are normalised (default rows)."),
+    click.option("--dim", type=int, metavar="D", help="Dimensions of the latents (default no limit)."),
+    click.option("--arc", type=float, metavar="R", help="Bend scalar labels onto a circle of radius R first."),
+    click.option("--sample", type=int, metavar="N", help="Keep N labels, drawn at random (--seed)."),
+    click.option(
+        "--eigenvalue-tolerance", type=float, metavar="TOL", help="Relative size that counts as 0 (default 1e-10)."
+    ),
+)
+
 
 def loss_options(function: F) -> F:
     """``--loss`` and one flag for every parameter that some loss takes."""

@@ -23,18 +23,19 @@ def console(*, no_color: bool) -> Console:
     return Console(no_color=no_color or None, width=width, markup=False, emoji=False, highlight=False)
 
 
-def write_atomically(path: str | Path, content: str) -> None:
+def write_atomically(path: str | Path, content: str | bytes) -> None:
     """Write ``content`` so that the file is at any moment either what it was or complete."""
     target = Path(path)
+    data = content.encode("utf-8") if isinstance(content, str) else content
     if target.exists() and not target.is_file():  # a device such as /dev/null is written to, not replaced
-        target.write_text(content, encoding="utf-8")
+        target.write_bytes(data)
         return
     if not target.parent.is_dir():
         raise InputError(f"there is no folder {str(target.parent)!r}", field="out")
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(content)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         mask = os.umask(0)

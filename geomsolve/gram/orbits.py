@@ -100,6 +100,13 @@ class Blocks:
         # a 1 x 1 pivot has the sign of an eigenvalue; a 2 x 2 pivot (two negative marks) has one of each sign
         return int(np.sum((pivots > 0) & (np.diag(factor) > 0)) + np.sum(pivots < 0) // 2)
 
+    def negative_part(self) -> Blocks:
+        """The psd matrix A_- of A = A_+ - A_- with A_+ psd and A_+ A_- = 0."""
+        values, vectors = np.linalg.eigh(self.quotient)
+        below = values < 0
+        quotient = (vectors[:, below] * -values[below]) @ vectors[:, below].T
+        return Blocks(quotient, np.where(np.isfinite(self.contrast), np.maximum(-self.contrast, 0.0), np.inf))
+
 
 @dataclass(frozen=True, eq=False)
 class Orbits:
@@ -184,6 +191,15 @@ class Orbits:
         inner = np.diag(off_diagonal)
         np.fill_diagonal(quotient, diagonal + (self.sizes - 1) * inner)
         return Blocks(quotient, np.where(self.sizes > 1, diagonal - inner, np.inf))
+
+    def entries(self, blocks: Blocks) -> tuple[FloatArray, FloatArray]:
+        """The inverse of :meth:`blocks`: diagonal (m,) and off-diagonal (m, m) entries by orbit."""
+        contrast = np.where(self.sizes > 1, blocks.contrast, 0.0)
+        diagonal = (np.diag(blocks.quotient) + (self.sizes - 1) * contrast) / self.sizes
+        root = np.sqrt(self.sizes)
+        off_diagonal: FloatArray = blocks.quotient / root[:, None] / root
+        np.fill_diagonal(off_diagonal, np.where(self.sizes > 1, diagonal - contrast, 0.0))
+        return diagonal, off_diagonal
 
     def gram_blocks(self, cosines: FloatArray) -> Blocks:
         """:meth:`blocks` of the Gram matrix, whose diagonal is 1."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses.base import ConeForm, Curvature, LogTerms, Objective, RowCurvature
+from geomsolve.losses.base import ConeForm, Curvature, LogTerms, Minorant, Objective, RowCurvature
 
 
 class LogSum(Objective):
@@ -72,6 +72,40 @@ class LogSum(Objective):
         rows = self.scale * np.sqrt(self.mass)[:, None] * share
         share *= self.scale**2 * self.mass[:, None]
         return RowCurvature(self._square(share), self._square(rows)[None], joint=self.rows == 1)
+
+    def minorant(self, cosines: FloatArray, slopes: FloatArray | None = None) -> Minorant:
+        """Every row of probabilities R gives one, as log sum_j w_j e^{t_j} >= sum_j R_j t_j - KL(R || w).
+
+        R is the softmax for the tangent; ``slopes`` are met by another R as far as R >= 0 and sum R = 1 allow.  Only
+        their symmetric part matters, so a wanted change of the pair g, h is split between the two rows in
+        proportion to their shares, where it costs least.
+        """
+        value, tangent = self.evaluate(cosines)
+        if slopes is None:
+            return Minorant(value, tangent)
+        log_sums, share = self._shares(cosines)
+        flow = self.scale * self.mass[:, None] * share
+        change = (slopes - tangent).reshape(flow.shape)
+        if self.rows == self.m:
+            both = flow + flow.T
+            change = (change + change.T) * np.divide(flow, both, out=np.full_like(flow, 0.5), where=both > 0)
+        wanted = flow + change
+        wanted = np.where(wanted > 0, wanted, flow / 2)
+        rate = self.scale * self.mass[:, None]
+        other = np.divide(wanted, rate, out=share.copy(), where=rate > 0)
+        other = np.where(np.isfinite(self.log_weights), other, 0.0)
+        total = other.sum(axis=1)
+        own = np.isfinite(self.log_offset)
+        over = np.where(own, np.maximum(total, 1.0), total)
+        other = other / np.where(over > 0, over, 1.0)[:, None]
+        rest = np.where(own, np.maximum(1 - other.sum(axis=1), 0.0), 0.0)
+        logits = self.scale * (self._rows(cosines) - 1) + self.log_weights - log_sums[:, None]
+        # logarithms of the shares: the divergence is from those
+        with np.errstate(divide="ignore", invalid="ignore"):
+            loss = np.where(other > 0, other * (np.log(other) - logits), 0.0).sum(axis=1)
+            loss += np.where(rest > 0, rest * (np.log(rest) - (self.log_offset - log_sums)), 0.0)
+        slope = rate * (other if self.target is None else other - self.target)
+        return Minorant(value - float(self.mass @ np.maximum(loss, 0.0)), slope.reshape(self.m, self.m))
 
     def cone_form(self) -> ConeForm:
         finite = np.isfinite(self.log_weights) & (self.mass[:, None] > 0)

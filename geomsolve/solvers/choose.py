@@ -9,6 +9,8 @@
 and of what they return the answer with the smallest gap.  A smooth conic answer is polished by Newton steps on the
 manifold, whoever asked for it: interior-point methods stop near 1e-9, while at low temperature the loss differs by
 less than that between geometries 40 degrees apart.
+Where the caller knows cosines to start from, many distinct points go the latent route first, whose cost grows with the
+few dimensions an optimum uses.
 """
 
 from __future__ import annotations
@@ -17,13 +19,15 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from geomsolve.certificate import TOLERANCE, Certificate, certify
+from geomsolve.certificate import TOLERANCE, Certificate, certify, tighten
 from geomsolve.errors import InputError, SolverError, nearest
 from geomsolve.gram.orbits import Orbits
+from geomsolve.gram.types import FloatArray
 from geomsolve.losses.base import Objective
 from geomsolve.solvers.base import Solution
 from geomsolve.solvers.conic import solve_conic
 from geomsolve.solvers.dual import solve_dual
+from geomsolve.solvers.latent import solve_latent
 from geomsolve.solvers.manifold import interior, solve_manifold
 
 SOLVERS = ("auto", "conic", "dual", "manifold")
@@ -33,6 +37,12 @@ CONIC_ORBITS = 12
 
 PRECISE = 1e-9
 """Relative gap at which auto looks no further: interior-point methods, the reference, do not get below it."""
+
+LATENT_ORBITS = 60
+"""Distinct points from which on a good start is worth more than exact Newton steps."""
+
+EXACT_ORBITS = 200
+"""Distinct points up to which exact Newton steps are affordable where the latent route did not close the gap."""
 
 INWARD = 1e-3
 """How far a conic answer is moved into the interior before it is polished: on the boundary, where a direction has
@@ -77,11 +87,24 @@ def check_solver(solver: str) -> None:
 
 
 def solve_objective(
-    objective: Objective, orbits: Orbits, *, solver: str = "auto", tolerance: float = TOLERANCE
+    objective: Objective,
+    orbits: Orbits,
+    *,
+    solver: str = "auto",
+    tolerance: float = TOLERANCE,
+    start: FloatArray | None = None,
 ) -> Answer:
-    """Minimise ``objective`` over unit-diagonal Gram matrices, by ``solver``, and certify the result."""
+    """Minimise ``objective`` over unit-diagonal Gram matrices, by ``solver``, and certify the result.
+
+    ``start`` (m, m): psd cosines worth starting from, if the caller knows some.
+    """
     check_solver(solver)
     began = time.perf_counter()
+    if solver == "auto" and start is not None and objective.smooth and orbits.n_orbits > LATENT_ORBITS:
+        found, proof = solve_latent(objective, orbits, start, unit=True, tolerance=tolerance)
+        if proof.certified or orbits.n_orbits > EXACT_ORBITS:
+            why = f"{orbits.n_orbits:,} distinct points, and a good start is known"
+            return Answer(found, proof, why, time.perf_counter() - began)
     answers = (
         automatic(objective, orbits, tolerance) if solver == "auto" else forced(objective, orbits, solver, tolerance)
     )
@@ -94,7 +117,10 @@ def solve_objective(
             break
     if best is None:
         raise SolverError("no solver returned a usable point; try another temperature, or --solver conic or manifold")
-    return Answer(*best, time.perf_counter() - began)
+    solution, proof, reason = best
+    if objective.smooth:
+        proof = tighten(objective, orbits, solution.cosines, proof)
+    return Answer(solution, proof, reason, time.perf_counter() - began)
 
 
 def forced(objective: Objective, orbits: Orbits, solver: str, tolerance: float) -> Iterator[tuple[Solution, str]]:

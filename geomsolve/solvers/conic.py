@@ -11,15 +11,19 @@ In the orbit form the variable is the quotient Q of the Gram matrix (``gram/orbi
 
 with C_gh = Q_gh / sqrt(n_g n_h), C_gg = (Q_gg - 1) / (n_g - 1).  The dual of the psd constraint is S.
 
-This is the only module that imports cvxpy, and it does so on the first call.
+This is the only module that imports cvxpy, and only on the first call.
 Symbols: Q ``quotient``, z ``logs``, w ``weights``, y ``excess``.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,11 +91,30 @@ def build(cp: Any, form: ConeForm, orbits: Orbits) -> tuple[Any, Any, Any]:
     return cp.Problem(cp.Minimize(cost), constraints), quotient, hinge
 
 
-def attempts(cp: Any, problem: Any) -> Iterator[tuple[str, int]]:
+def load_cvxpy() -> Any:
+    """The module cvxpy, imported when first needed."""
+    return importlib.import_module("cvxpy")
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """Keep what compiled solvers write to file descriptor 1 off standard output, which may be carrying JSON."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def attempts(problem: Any) -> Iterator[tuple[str, int]]:
     """Run each solver of :data:`ATTEMPTS`; yield its name and iterations whenever it left a point behind."""
     for solver, settings in ATTEMPTS:
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), muted():
                 warnings.simplefilter("ignore")  # cvxpy warns of inaccuracy; the certificate measures it
                 problem.solve(solver=solver, **settings)
         except (KeyboardInterrupt, SystemExit, MemoryError):
@@ -110,10 +133,10 @@ def solve_conic(objective: Objective, orbits: Orbits, *, tolerance: float) -> So
     form = objective.cone_form()
     if form is None:
         raise SolverError("this loss has no cone form of reasonable size here; use --solver manifold")
-    cp = importlib.import_module("cvxpy")
+    cp = load_cvxpy()
     problem, quotient, hinge = build(cp, form, orbits)
     best: tuple[float, Solution] | None = None
-    for solver, iterations in attempts(cp, problem):
+    for solver, iterations in attempts(problem):
         if not np.all(np.isfinite(quotient.value)):
             continue
         cosines = from_quotient(orbits, np.asarray(quotient.value, dtype=np.float64))

@@ -1,4 +1,4 @@
-"""What is built in: losses and data sets."""
+"""What is built in: losses, weightings, label sets and data sets."""
 
 from __future__ import annotations
 
@@ -10,19 +10,27 @@ from rich.table import Table
 from geomsolve.cli.output import console, to_json
 from geomsolve.losses import REGISTRY
 from geomsolve.spec.datasets import EXAMPLES, dataset
+from geomsolve.spec.labels import GENERATORS
+from geomsolve.weightings import REGISTRY as WEIGHTINGS
 
 
 @click.command("list", epilog="Example: geomsolve list datasets")
-@click.argument("what", type=click.Choice(["losses", "datasets"]))
+@click.argument("what", type=click.Choice(["losses", "weightings", "labels", "datasets"]))
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text.")
 @click.option("--no-color", is_flag=True, help="No colour.")
 def command(what: str, as_json: bool, no_color: bool) -> None:
-    """List the built-in losses or data sets, each with its source."""
+    """List what is built in, each with its source or an example."""
     rows: list[dict[str, Any]] = []
     if what == "losses":
         for name, cls in sorted(REGISTRY.items()):
             flags = [p.flags[-1] for p in cls.takes().values()]
             rows.append({"name": name, "summary": cls.summary, "flags": flags, "source": cls.source})
+    elif what == "weightings":
+        for name, weighting in sorted(WEIGHTINGS.items()):
+            flags = ["--" + field.replace("_", "-") for field in weighting.takes()]
+            rows.append({"name": name, "summary": weighting.summary, "flags": flags, "source": weighting.source})
+    elif what == "labels":
+        rows += [{"name": g.name, "example": g.example, "summary": g.summary} for g in GENERATORS.values()]
     else:
         for d in map(dataset, EXAMPLES):
             counts = {"samples": sum(d.counts), "largest": max(d.counts), "smallest": min(d.counts)}

@@ -1,0 +1,305 @@
+"""Can any embedding attain this weighting of pairs, and what to change if not?"""
+
+from __future__ import annotations
+
+from io import BytesIO, StringIO
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from geomsolve.analyses.fixes import Fix
+from geomsolve.analyses.realizable import CasesReport, RealizableReport, realizable
+from geomsolve.cli.options import output_options, solver_options, weighting_options
+from geomsolve.cli.output import deliver, notify, write_atomically
+from geomsolve.cli.render import cosine_grid, number, proof_lines
+from geomsolve.errors import InputError
+from geomsolve.gram.types import FloatArray
+from geomsolve.spec.realizable import Realizable
+from geomsolve.weightings import REGISTRY
+
+FEW = 12
+"""Labels up to which a whole table is printed."""
+
+
+@click.command("realizable", epilog="Example: geomsolve realizable --weighting yaware --labels 20,25,30 --sigma 5")
+@weighting_options
+@solver_options
+@output_options
+def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any) -> int:
+    """Can any embedding attain this weighting of pairs, and what to change if not?
+
+    A weighted contrastive loss asks for a similarity for every pair of samples. The answer is 'realizable' (some
+    embedding has exactly those), 'degenerate' (some weights are 0: only a limit would) or 'inconsistent' (no points
+    have those similarities), with the best embedding and changes that help. Without --labels: the condition in
+    words and the verdict on reference label sets. --out FILE.npy or FILE.csv writes the embedding itself.
+    """
+    problem = Realizable(**{key: value for key, value in flags.items() if value is not None})
+    notify(problem.notices, quiet=quiet)
+    report = realizable(problem)
+    points = out if out is not None and out.lower().endswith((".npy", ".csv")) else None
+    if points is not None:
+        write_points(report, points)
+    return deliver(
+        report,
+        lambda screen: show(report, screen, quiet=quiet),
+        as_json=as_json,
+        out=None if points is not None else out,
+        no_color=no_color,
+    )
+
+
+def write_points(report: RealizableReport | CasesReport, path: str) -> None:
+    """The embedding as a file, one row a sample."""
+    if isinstance(report, CasesReport):
+        raise InputError("there is an embedding to write only for given labels; add --labels", field="out")
+    points = report.points
+    if points is None:
+        raise InputError(
+            "there is no embedding to write: the infimum is only approached, or there are too many samples; "
+            "write to a .json file instead",
+            field="out",
+        )
+    if path.lower().endswith(".npy"):
+        buffer = BytesIO()
+        np.save(buffer, points, allow_pickle=False)
+        write_atomically(path, buffer.getvalue())
+    else:
+        text = StringIO()
+        np.savetxt(text, points, delimiter=",", fmt="%.17g")
+        write_atomically(path, text.getvalue())
+
+
+def show(report: RealizableReport | CasesReport, screen: Console, *, quiet: bool) -> None:
+    """Print the answer for a person."""
+    if isinstance(report, CasesReport):
+        show_cases(report, screen, quiet=quiet)
+        return
+    screen.print(sentence(report), style="bold")
+    if quiet:
+        return
+    screen.print(setting(report))
+    screen.print(f"Why: {report.reason}.")
+    screen.print()
+    show_geometry(report, screen)
+    show_proof(report, screen)
+    show_changes(report, screen)
+
+
+def title(report: RealizableReport | CasesReport) -> str:
+    """What the weighting is called in a sentence."""
+    return REGISTRY[report.problem["weighting"]].title
+
+
+def sentence(report: RealizableReport) -> str:
+    """The verdict in one sentence."""
+    name = title(report)
+    latents = "latents on a sphere" if report.similarity == "cosine" else "latents compared by distance"
+    count = report.orbits.n_classes
+    if report.verdict == "realizable":
+        d = report.least_dimension
+        where = "" if d is None else f" in {d} dimension{'' if d == 1 else 's'}"
+        return f"Realizable: an embedding{where} attains {name} exactly on these {count:,} samples ({latents})."
+    if report.verdict == "degenerate":
+        return f"Degenerate: no embedding attains {name} on these {count:,} samples, only a limit would ({latents})."
+    excess = number(report.optimum["excess"], 3)
+    return (
+        f"Inconsistent: no embedding attains {name} on these {count:,} samples ({latents}); "
+        f"the best one stays {excess} nats above the ideal."
+    )
+
+
+def setting(report: RealizableReport) -> str:
+    """What was asked, with every parameter in force."""
+    p = report.problem
+    shown = [f"temperature {p['temperature']:g}"]
+    for key in ("sigma", "kernel", "epsilon", "target_temperature", "dim", "arc", "sample"):
+        if p.get(key) is not None:
+            value = p[key]
+            shown.append(f"{key.replace('_', ' ')} {value if isinstance(value, str) else f'{value:g}'}")
+    shown.append(f"self pairs {p['self_pairs']}d")
+    shown.append(f"weights normalised by {p['normalise']}")
+    samples = f"{p['samples']:,} samples, {p['distinct']:,} different"
+    return f"Weighting {p['weighting']}, {', '.join(shown)}; {samples}."
+
+
+def show_geometry(report: RealizableReport, screen: Console) -> None:
+    """Wanted against attained similarities, or what stands for them."""
+    cosine = report.similarity == "cosine"
+    what = "cosine" if cosine else "squared distance"
+    if report.attained is None:
+        screen.print(
+            "There is no best embedding: pairs of weight 0 are pushed ever farther apart, and the loss only "
+            f"approaches {number(report.optimum['value'], 9)} nats.\n"
+        )
+        return
+    m = len(report.names)
+    if cosine and 1 < m <= FEW:
+        single = list(report.orbits.sizes == 1)
+        screen.print(cosine_grid(report.attained, list(report.names), single, screen.width))
+        best = "The embedding" if report.verdict == "realizable" else "The best embedding"
+        screen.print(f"{best}: cosines between labels below the diagonal, angles above it.")
+        if any(not one for one in single):
+            screen.print("The diagonal is the cosine between different samples with the same label.")
+    elif not cosine and 1 < m <= FEW:
+        screen.print(distance_grid(report.attained, report.names))
+        screen.print("Squared distances between labels in the embedding.")
+    s = report.structure
+    if s is not None and s.kind in (
+        "regular simplex",
+        "orthogonal frame",
+        "equiangular",
+        "antipodal",
+        "total collapse",
+    ):
+        screen.print(f"Its geometry: {s.kind}.")
+    d = report.distortion
+    if report.verdict != "realizable" and d is not None and d["max_error"] > 1e-6:
+        pair = f"labels {d['pair'][0]} and {d['pair'][1]}"
+        screen.print(
+            f"Farthest from what was asked: {pair}, wanted {what} {number(d['wanted'], 5)}, attained "
+            f"{number(d['attained'], 5)}; on average (root mean square) {what}s are off by {number(d['rms_error'], 3)}."
+        )
+    for c in report.completions:
+        low, high = (("unbounded" if x != x else number(x)) for x in (c["low"], c["high"]))
+        screen.print(f"Missing entry, row {c['row']} and column {c['column']}: any {what} from {low} to {high} works.")
+    screen.print()
+
+
+def distance_grid(distances: FloatArray, names: tuple[str, ...]) -> Table:
+    """Distances between points (n, n) as a table."""
+    grid = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+    grid.add_column("")
+    for name in names:
+        grid.add_column(name, justify="right", no_wrap=True)
+    for name, row in zip(names, distances, strict=True):
+        grid.add_row(name, *(f"{x:.4g}" for x in row))
+    return grid
+
+
+def show_proof(report: RealizableReport, screen: Console) -> None:
+    """How sure: the eigenvalues, the gap, the solver."""
+    t, o = report.target, report.optimum
+    if t["min_eigenvalue"] is not None:
+        radius = "" if t["radius"] is None else f"; the wanted points lie on a sphere of radius {number(t['radius'])}"
+        screen.print(
+            f"Target: smallest eigenvalue {number(t['min_eigenvalue'])}, {100 * t['negative_mass']:.3g} % of the "
+            f"spectrum negative (below {t['tolerance']:.1e} in size counts as 0){radius}."
+        )
+    if report.constant is not None and report.constant["low"] is not None:
+        low, high = report.constant["low"], report.constant["high"]
+        until = "upwards" if high is None else f"to {number(high)}"
+        what = "cosine" if report.similarity == "cosine" else "squared distance"
+        screen.print(
+            f"The free constant, the {what} of a pair of weight 1, can be anything from {number(low)} {until}."
+        )
+    if o["attained"]:
+        screen.print(proof_lines(o["value"], o["lower_bound"], o["gap"], o["certified"], report.problem["tolerance"]))
+        if not o["certified"] and report.limited is not None:
+            screen.print(
+                "With a limit on dimensions this is the best of several tries, and the bound ignores the limit."
+            )
+    screen.print(
+        f"The ideal (entropic floor) is {number(report.floor, 9)} nats, reached only where softmax probabilities equal "
+        f"the target exactly; here they differ by at most {o['residual']:.1e}."
+        if o["residual"] is not None
+        else f"The ideal (entropic floor) is {number(report.floor, 9)} nats."
+    )
+    unique = {
+        True: "This geometry is the only optimal one, up to a rigid motion.",
+        False: "Other geometries are equally good.",
+        None: "",
+    }[report.unique]
+    uses = (
+        ""
+        if o["dimension"] is None
+        else f"The embedding uses {o['dimension']} dimension{'' if o['dimension'] == 1 else 's'}."
+    )
+    if unique or uses:
+        screen.print(f"{unique} {uses}".strip())
+    solver = report.solver
+    screen.print(
+        f"Solver: {solver['name']} ({solver['reason']}); {solver['iterations']} steps, {solver['seconds']:.2g} s."
+    )
+
+
+def show_changes(report: RealizableReport, screen: Console) -> None:
+    """What would make it realizable."""
+    if report.problem["weighting"] == "soft-supcon" and report.verdict == "inconsistent":
+        screen.print(
+            "\nSoft SupCon is often said to keep a regular simplex whatever the class sizes. That holds from the "
+            "threshold epsilon on; below it, as here, the sizes bend the geometry, as they do for SupCon."
+        )
+    if report.verdict == "realizable":
+        return
+    if not report.fixes:
+        screen.print("\nNo single change of temperature, kernel width, latents or pairs makes it realizable.")
+        return
+    screen.print("\nAny one of these makes it realizable:")
+    for fix in report.fixes:
+        screen.print(f"  {flags_of(fix)}\n      {fix.why}")
+
+
+ROUND_DOWN = ("temperature", "arc")
+"""Changes whose value is an upper limit; the others are lower limits."""
+
+
+def flags_of(fix: Fix) -> str:
+    """A fix as flags to add to the command, numbers rounded to the side that works."""
+    words = []
+    for key, value in fix.settings.items():
+        if value is None:
+            continue
+        shown = outward(value, up=key not in ROUND_DOWN) if isinstance(value, float) else str(value)
+        words.append(f"--{key.replace('_', '-')} {shown}")
+    unset = [f"--{key.replace('_', '-')}" for key, value in fix.settings.items() if value is None]
+    return " ".join(words) + (f"  (without {', '.join(unset)})" if unset else "")
+
+
+def outward(value: float, *, up: bool, digits: int = 6) -> str:
+    """``digits`` significant digits, rounded up or down."""
+    if value == 0:
+        return "0"
+    exponent = int(np.floor(np.log10(abs(value)))) - digits + 1
+    scaled = value / 10.0**exponent
+    exact = abs(scaled - round(scaled)) < 1e-6  # nearer than any verdict can tell
+    whole = round(scaled) if exact else np.ceil(scaled) if up else np.floor(scaled)
+    return f"{float(whole) * 10.0**exponent:.{digits}g}"
+
+
+def show_cases(report: CasesReport, screen: Console, *, quiet: bool) -> None:
+    """The condition in words, then the verdict on reference label sets."""
+    screen.print(report.condition, style="bold")
+    if quiet:
+        return
+    p = report.problem
+    shown = [f"temperature {p['temperature']:g}"]
+    shown += [
+        f"{key.replace('_', ' ')} {p[key] if isinstance(p[key], str) else f'{p[key]:g}'}"
+        for key in ("sigma", "kernel", "epsilon", "target_temperature", "dim")
+        if p.get(key) is not None
+    ]
+    screen.print(f"\nReference label sets at {', '.join(shown)}, self pairs {p['self_pairs']}d:\n")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("labels", "what they are", "verdict"):
+        table.add_column(name)
+    for name in ("eigenvalue", "radius", "dims", "excess"):
+        table.add_column(name, justify="right")
+    for case in report.cases:
+        if case["verdict"] is None:
+            table.add_row(case["labels"], case["about"], "not comparable", "", "", "", "")
+            continue
+        cells = [case["min_eigenvalue"], case["radius"], case["least_dimension"], case["excess"]]
+        tidy = [0.0 if isinstance(x, float) and abs(x) < 1e-12 else x for x in cells]
+        table.add_row(
+            case["labels"], case["about"], case["verdict"], *("" if x is None else number(x, 4) for x in tidy)
+        )
+    screen.print(table)
+    screen.print(
+        "\neigenvalue: smallest one of the matrix of wanted similarities, negative where no points have them; radius: "
+        "of the sphere through the wanted points, where there is one (latents on a sphere need at most 1); dims: "
+        "dimensions needed; excess: nats by which the best embedding stays above the ideal. "
+        "Ask about your own labels with --labels."
+    )

@@ -1,0 +1,115 @@
+"""Any weighting: a symmetric matrix of weights, or of the similarities that one wants.
+
+    weights   w_ij >= 0; the wanted similarity is log w_ij up to one constant
+    target    the wanted cosines; for Euclidean latents the wanted squared distances
+
+An entry that is missing (nan) leaves its pair out of the loss: neither attracted nor compared.  The question is then
+whether the known entries can be completed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from geomsolve.errors import InputError
+from geomsolve.gram.types import FloatArray
+from geomsolve.weightings.base import Weighting, register
+
+SYMMETRY = 1e-9
+"""Entries ij and ji may differ by this much, relative to the largest entry."""
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class Custom(Weighting):
+    """A weighting from a matrix; exactly one of ``weights`` and ``target``, (n, n), nan where missing."""
+
+    name: ClassVar[str] = "custom"
+    title: ClassVar[str] = "this weighting"
+    summary: ClassVar[str] = "a matrix of weights, or of wanted similarities; entries may be missing"
+    condition: ClassVar[str] = (
+        "A custom weighting can be attained exactly when the similarities it asks for are those of some points: "
+        "the matrix of wanted cosines (or the centred matrix of wanted squared distances) has no negative "
+        "eigenvalue, or can be completed to one that has none."
+    )
+    source: ClassVar[str] = "yours"
+
+    weights: FloatArray | None = None
+    target: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        if (self.weights is None) == (self.target is None):
+            raise InputError("custom needs exactly one of weights and target, a square matrix", field="weights")
+        field = "weights" if self.target is None else "target"
+        object.__setattr__(self, field, symmetric(getattr(self, field), field))
+        if self.weights is not None and not np.nan_to_num(self.weights).any():
+            raise InputError("all weights are 0", field="weights")
+
+    @property
+    def size(self) -> int:
+        """Number of samples n."""
+        matrix = self.weights if self.target is None else self.target
+        assert matrix is not None
+        return int(matrix.shape[0])
+
+    @property
+    def strengthened_by_temperature(self) -> bool:
+        """A wanted similarity is wanted at any temperature; a weight is not."""
+        return self.target is None
+
+    def parameters(self) -> dict[str, Any]:
+        field = "weights" if self.target is None else "target"
+        return {field: getattr(self, field)} if self.size <= 64 else {}
+
+    def log_weights(self, labels: FloatArray, temperature: float, similarity: str) -> FloatArray:
+        if self.target is None:
+            assert self.weights is not None
+            with np.errstate(divide="ignore"):
+                return np.log(self.weights)
+        if similarity == "euclidean":
+            return -wanted(self.target, 0.0, 0.0, np.inf, "squared distances", "at least 0") / (2 * temperature)
+        return (wanted(self.target, 1.0, -1.0, 1.0, "cosines", "between -1 and 1") - 1) / temperature
+
+
+def symmetric(matrix: FloatArray, field: str) -> FloatArray:
+    """The matrix (n, n) with what is known of ij or ji in both places; :class:`InputError` where they disagree."""
+    n = matrix.shape[0]
+    if n < 2:
+        raise InputError("one sample has no geometry; give at least two rows", field=field)
+    if np.isinf(matrix).any():
+        raise InputError("entries must be finite, or blank (nan) where unknown", field=field)
+    if field == "weights" and np.nanmin(matrix, initial=0.0) < 0:
+        i, j = divmod(int(np.nanargmin(matrix)), n)
+        raise InputError(
+            f"weights must be at least 0, but row {i + 1}, column {j + 1} is {matrix[i, j]:g}", field=field
+        )
+    off = np.abs(matrix - matrix.T)
+    if np.nanmax(off, initial=0.0) > SYMMETRY * np.nanmax(np.abs(matrix), initial=0.0):
+        i, j = divmod(int(np.nanargmax(off)), n)
+        raise InputError(
+            f"the matrix must be symmetric, but row {i + 1}, column {j + 1} is {matrix[i, j]:g} and row {j + 1}, "
+            f"column {i + 1} is {matrix[j, i]:g}",
+            field=field,
+        )
+    known = np.where(np.isnan(matrix), matrix.T, matrix)
+    both: FloatArray = np.where(np.isnan(known.T), known, (known + known.T) / 2)
+    return both
+
+
+def wanted(matrix: FloatArray, own: float, low: float, high: float, what: str, bounds: str) -> FloatArray:
+    """A matrix of similarities whose diagonal is ``own`` (blank is taken so) and whose entries lie within bounds."""
+    diagonal = np.diag(matrix)
+    bad = np.flatnonzero(~np.isnan(diagonal) & (np.abs(diagonal - own) > SYMMETRY))
+    if bad.size:
+        i = int(bad[0])
+        raise InputError(f"the diagonal of {what} must be {own:g}, but row {i + 1} has {diagonal[i]:g}", field="target")
+    outside = (matrix < low - SYMMETRY) | (matrix > high + SYMMETRY)
+    if outside.any():
+        i, j = divmod(int(np.argmax(outside)), matrix.shape[0])
+        raise InputError(f"{what} lie {bounds}, but row {i + 1}, column {j + 1} is {matrix[i, j]:g}", field="target")
+    filled = matrix.copy()
+    np.fill_diagonal(filled, own)
+    return filled

@@ -1,0 +1,42 @@
+"""y-Aware: weights by a kernel on the distance of labels, for latents on a sphere.
+
+    w_ij = k(|y_i - y_j| / sigma);  Gaussian kernel: wanted cosine 1 - tau |y_i - y_j|^2 / (2 sigma^2)
+
+Attained iff the labels lie on a sphere of radius R <= sigma / sqrt(tau): then on the unit sphere
+|z_i - z_j| = sqrt(tau) |y_i - y_j| / sigma.  Three or more scalars never do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from geomsolve.gram.types import FloatArray
+from geomsolve.weightings.base import Weighting, register
+from geomsolve.weightings.kernels import distances, kernel, sharpened
+
+
+@register
+@dataclass(frozen=True)
+class YAware(Weighting):
+    """y-Aware; see the module."""
+
+    name: ClassVar[str] = "yaware"
+    title: ClassVar[str] = "y-Aware"
+    summary: ClassVar[str] = "kernel on the distance of continuous labels, latents on a sphere"
+    condition: ClassVar[str] = (
+        "y-Aware with a Gaussian kernel asks for cosines 1 - temperature * distance^2 / (2 sigma^2). Some embedding "
+        "attains them exactly when the labels lie on a sphere (a circle, for two-dimensional labels) of radius at most "
+        "sigma / sqrt(temperature). Three or more different scalar labels never do; two do when they differ by at most "
+        "2 sigma / sqrt(temperature). Other kernels have no such rule and are decided case by case, by eigenvalues."
+    )
+    source: ClassVar[str] = "Dufumier et al. 2021, y-Aware InfoNCE"
+
+    sigma: float = 1.0
+    kernel: str = "gaussian"
+
+    def log_weights(self, labels: FloatArray, temperature: float, similarity: str) -> FloatArray:
+        return kernel(self.kernel).log(distances(labels) / self.sigma)
+
+    def rescaled(self, ratio: float) -> dict[str, float]:
+        return sharpened(kernel(self.kernel).power, self.sigma, ratio)
