@@ -172,6 +172,11 @@ def realizable(problem: Realizable) -> RealizableReport | CasesReport:
     return _answer(problem, weighting)
 
 
+def validate(problem: Realizable) -> None:
+    """Raise :class:`InputError` for a weighting that does not exist or does not take what it was given."""
+    weighting_of(problem)
+
+
 def _cases(problem: Realizable, weighting: Weighting) -> CasesReport:
     sigma = getattr(weighting, "sigma", 1.0)
     large = 1.2 * sigma / np.sqrt(problem.temperature)
