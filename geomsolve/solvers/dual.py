@@ -163,7 +163,7 @@ class Step:
 
 
 class Newton:
-    """The linear system of one step.
+    """The linear system of one step; LinAlgError where the loss has no curvature along some cosine.
 
     Its unknowns are the change of U, each row in units of its size ``unit`` (m,), and the normalisers y in units
     ``pull`` (R, m); its equations, scaled by ``scale``, are those of balance and the definition of y.  ``X`` (m, m)
@@ -175,6 +175,8 @@ class Newton:
         own = curvature.own
         own += own.T
         own[state.fixed, state.fixed] = np.inf
+        if not np.all(own > 0):
+            raise np.linalg.LinAlgError("the loss is straight along some cosine")
         self.X = np.divide(2.0, own, out=own)
         unit = np.linalg.norm(state.roots, axis=1)
         self.unit = np.maximum(unit, 1e-8 * unit.max(initial=0.0))
