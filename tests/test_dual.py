@@ -167,7 +167,12 @@ ADVERSARIAL = [
 @pytest.mark.parametrize("temperature", [0.01, 0.1, 1.0, 10.0, 100.0])
 def test_adversarial_proportions_are_certified(props, temperature):
     orbits = Orbits.of(np.array(props) / sum(props))
-    for name, more in (("supcon", {}), ("infonce", {"negatives": 3}), ("soft-supcon", {"epsilon": 1e-3}), ("sigmoid", {})):
+    for name, more in (
+        ("supcon", {}),
+        ("infonce", {"negatives": 3}),
+        ("soft-supcon", {"epsilon": 1e-3}),
+        ("sigmoid", {}),
+    ):
         answer = solve_objective(objective(name, {"temperature": temperature, **more}, orbits), orbits)
         assert answer.certificate.gap <= 1e-9 * max(1.0, abs(answer.certificate.value))
 

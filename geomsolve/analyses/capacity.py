@@ -123,7 +123,7 @@ def search(n_points: int, dim: int, seed: int, bound: float) -> tuple[FloatArray
     """The best arrangement (K, d) that random starts lead to, and how many were tried; stops at ``bound``."""
     cost = 4.0 * n_points**2 * (dim + 8)
     steps = int(min(300, max(15, EFFORT / cost / len(SHARPNESS))))
-    starts = int(min(40, max(1, EFFORT / cost / steps / len(SHARPNESS))))
+    starts = int(min(24, max(1, EFFORT / cost / steps / len(SHARPNESS))))
     generator = np.random.default_rng(seed)
     best = np.ones((n_points, 1))
     for start in range(starts):

@@ -1,0 +1,123 @@
+"""``imbalance --dim``: the best found in fewer dimensions, and where the limit does not bind."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from geomsolve.analyses.imbalance import imbalance
+from geomsolve.cli.main import cli
+from geomsolve.errors import InputError
+from geomsolve.spec.datasets import dataset
+from geomsolve.spec.imbalance import Imbalance
+
+
+def ask(props, dim, **loss):
+    return imbalance(Imbalance(props=props, dim=dim, loss={"name": "supcon", "temperature": 0.5, **loss}))
+
+
+def test_a_limit_that_does_not_bind_changes_nothing():
+    free, limited = ask([0.4, 0.3, 0.2, 0.1], None), ask([0.4, 0.3, 0.2, 0.1], 3)
+    np.testing.assert_array_equal(free.orbit_cosines, limited.orbit_cosines)
+    assert free.dimension_limited is None
+    assert limited.dimension_limited is False
+    assert limited.exit_code == 0
+    assert (
+        ask([0.95, 0.025, 0.025], 1, temperature=5.0).dimension_limited is False
+    )  # collapsed: one dimension is enough
+
+
+def test_four_balanced_classes_in_the_plane_form_a_square():
+    report = ask([0.25] * 4, 2)
+    assert report.structure.kind == "orthoplex"
+    assert report.dimension_limited is True
+    assert report.exit_code == 1
+    # a square: each class has two neighbours at cosine 0 and one opposite at -1
+    square = np.log((1 + 2 * np.exp(-2.0) + np.exp(-4.0)) / 4)
+    assert report.value == pytest.approx(square, abs=1e-12)
+    assert report.rank == 2
+
+
+def test_three_balanced_classes_on_a_line():
+    """Two of the three must coincide: value 2/3 log((2 + x)/3) + 1/3 log((1 + 2 x)/3), x = e^{-2/t}."""
+    report = ask([1 / 3] * 3, 1)
+    x = np.exp(-4.0)
+    assert report.value == pytest.approx(2 / 3 * np.log((2 + x) / 3) + 1 / 3 * np.log((1 + 2 * x) / 3), abs=1e-12)
+    assert report.structure.kind == "minority collapse"
+
+
+def test_more_dimensions_are_never_worse_and_the_bound_stays_below():
+    props = [0.3, 0.2, 0.15, 0.15, 0.1, 0.1]
+    reports = [ask(props, dim) for dim in (1, 2, 3, 4, 5)]
+    values = [r.value for r in reports]
+    assert all(b <= a + 1e-12 for a, b in zip(values, values[1:], strict=False))
+    for report in reports:
+        assert report.lower_bound <= report.value + 1e-12
+        assert np.linalg.eigvalsh(report.gram)[0] >= -1e-12
+        assert np.sum(np.linalg.eigvalsh(report.gram) > 1e-9) <= report.problem["dim"]
+    assert reports[-1].dimension_limited is False
+
+
+def test_a_stationary_point_in_the_plane():
+    """Independent of the solver: no rotation of any one class in the plane lowers the loss."""
+    report = ask([0.35, 0.25, 0.2, 0.12, 0.08], 2)
+    values, vectors = np.linalg.eigh(report.gram)
+    points = vectors[:, -2:] * np.sqrt(values[-2:])
+    p = np.array(report.problem["proportions"])
+
+    def loss(angles):
+        x = np.column_stack([np.cos(angles), np.sin(angles)])
+        return float(p @ np.log(np.exp((x @ x.T - 1) / 0.5) @ p))
+
+    angles = np.arctan2(points[:, 1], points[:, 0])
+    assert loss(angles) == pytest.approx(report.value, abs=1e-9)
+    for a in range(5):
+        for turn in (-0.01, 0.01):
+            moved = angles.copy()
+            moved[a] += turn
+            assert loss(moved) >= report.value
+
+
+def test_seeded():
+    a, b = ask([0.2] * 5, 2), ask([0.2] * 5, 2)
+    np.testing.assert_array_equal(a.orbit_cosines, b.orbit_cosines)
+
+
+def test_losses_with_kinks_and_lines_of_many_are_refused():
+    with pytest.raises(InputError, match="without kinks"):
+        imbalance(Imbalance(props=[0.5, 0.3, 0.2], dim=1, loss="triplet"))
+    with pytest.raises(InputError, match="two points"):
+        ask([1 / 20] * 20, 1)
+
+
+def test_command():
+    done = CliRunner().invoke(cli, ["imbalance", "--props", "4*0.25", "--dim", "2"], standalone_mode=False)
+    assert done.return_value == 1
+    assert done.output.startswith("In 2 dimensions (best found): supcon wants an orthoplex")
+    assert "Best found, not proven" in done.output
+    done = CliRunner().invoke(cli, ["imbalance", "--props", "4*0.25", "--dim", "2", "--json"], standalone_mode=False)
+    answer = json.loads(done.output)
+    assert answer["dimension_limited"] is True
+    assert answer["certified"] is False
+    assert answer["unique"] is None
+    done = CliRunner().invoke(cli, ["imbalance", "--props", "4*0.25", "--json"], standalone_mode=False)
+    assert "dimension_limited" not in json.loads(done.output)
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "total", "largest", "smallest"),
+    # published figures: Liu et al. 2019 (ImageNet-LT, Places-LT), iNaturalist 2018 competition
+    [
+        ("imagenet-lt-shaped", 1000, 115846, 1280, 5),
+        ("places-lt-shaped", 365, 62500, 4980, 5),
+        ("inaturalist2018-shaped", 8142, 437513, 1000, 2),
+    ],
+)
+def test_shaped_data_sets_have_the_published_figures(name, classes, total, largest, smallest):
+    counts = dataset(name).counts
+    assert (len(counts), sum(counts), max(counts), min(counts)) == (classes, total, largest, smallest)
+    assert list(counts) == sorted(counts, reverse=True)
+    assert "not its list" in dataset(name).source
