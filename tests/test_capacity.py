@@ -78,8 +78,16 @@ def test_welch_bound_of_a_public_issue():
 @pytest.mark.parametrize(
     ("dim", "points", "angle"),
     # Sloane's tables of spherical codes; (4, 10) is Bachoc & Vallentin 2009, (5, 16) and (6, 27) are sharp
-    [(3, 7, 77.8695421), (3, 8, 74.8584922), (3, 9, 70.5287794), (3, 11, 63.4349488), (3, 12, 63.4349488)]
-    + [(4, 10, degrees(acos(1 / 6))), (5, 16, degrees(acos(1 / 5))), (6, 27, degrees(acos(1 / 4)))],
+    [
+        (3, 7, 77.8695421),
+        (3, 8, 74.8584922),
+        (3, 9, 70.5287794),
+        (3, 11, 63.4349488),
+        (3, 12, 63.4349488),
+        (4, 10, degrees(acos(1 / 6))),
+        (5, 16, degrees(acos(1 / 5))),
+        (6, 27, degrees(acos(1 / 4))),
+    ],
 )
 def test_search_finds_known_optima_and_says_so(dim, points, angle):
     report = capacity(Capacity(classes=points, dim=dim))
@@ -122,8 +130,13 @@ def test_command_answers_in_words_and_in_json():
 
 @pytest.mark.parametrize(
     ("flags", "word"),
-    [(("--classes", "1", "--dim", "2"), "--classes"), (("--classes", "3", "--dim", "0"), "--dim"), ((), "--classes")]
-    + [(("--classes", "5000", "--dim", "30"), "4,096"), (("--classes", "3", "--dim", "2", "--seed", "-1"), "--seed")],
+    [
+        (("--classes", "1", "--dim", "2"), "--classes"),
+        (("--classes", "3", "--dim", "0"), "--dim"),
+        ((), "--classes"),
+        (("--classes", "5000", "--dim", "30"), "4,096"),
+        (("--classes", "3", "--dim", "2", "--seed", "-1"), "--seed"),
+    ],
 )
 def test_command_refuses_bad_input(flags, word):
     done = geomsolve("capacity", *flags)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def test_more_dimensions_are_never_worse_and_the_bound_stays_below():
     props = [0.3, 0.2, 0.15, 0.15, 0.1, 0.1]
     reports = [ask(props, dim) for dim in (1, 2, 3, 4, 5)]
     values = [r.value for r in reports]
-    assert all(b <= a + 1e-12 for a, b in zip(values, values[1:], strict=False))
+    assert all(b <= a + 1e-12 for a, b in pairwise(values))
     for report in reports:
         assert report.lower_bound <= report.value + 1e-12
         assert np.linalg.eigvalsh(report.gram)[0] >= -1e-12

@@ -178,7 +178,7 @@ def test_adversarial_proportions_are_certified(props, temperature):
 
 
 def test_just_off_the_collapse_threshold():
-    """supcon, t = 1: the closed-form threshold share of a majority over two equal minorities, and 0.1 % to its sides."""
+    """supcon, t = 1: the closed-form threshold share of a majority over two equal minorities, and 0.1 % beside it."""
     x = np.exp(-2.0)
 
     def margin(q):
