@@ -10,11 +10,11 @@ Symbols: S ``blocks``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import exp, log
+from math import log
 
 import numpy as np
 
+from geomsolve.analyses.crossings import changes
 from geomsolve.certificate import COLLAPSE_ROUNDING, collapse_blocks, collapse_is_optimal
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Loss, Objective
@@ -41,22 +41,6 @@ def collapse_margin(objective: Objective, orbits: Orbits) -> float:
     return 0.0 if abs(margin) <= COLLAPSE_ROUNDING * size else margin
 
 
-def roots(collapsed: Callable[[float], bool], low: float, high: float, scan: int, rtol: float = 1e-10) -> list[float]:
-    """Where ``collapsed`` changes along [low, high], by a scan even in the logarithm and bisection."""
-    grid = np.exp(np.linspace(log(low), log(high), scan))
-    states = [collapsed(float(x)) for x in grid]
-    found = []
-    for i in range(scan - 1):
-        if states[i] == states[i + 1]:
-            continue
-        a, b = log(grid[i]), log(grid[i + 1])
-        while b - a > rtol:
-            middle = (a + b) / 2
-            a, b = (middle, b) if collapsed(exp(middle)) == states[i] else (a, middle)
-        found.append(exp((a + b) / 2))
-    return found
-
-
 def nearest_collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
     """The temperature nearest to the loss's own (by ratio) at which full minority collapse sets in or ends.
 
@@ -70,5 +54,5 @@ def nearest_collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
     def collapsed(t: float) -> bool:
         return collapse_is_optimal(loss.replace(temperature=t).objective(orbits), orbits)
 
-    found = roots(collapsed, *TEMPERATURES, SCAN)
+    found = [change.at for change in changes(collapsed, np.geomspace(*TEMPERATURES, SCAN).tolist())]
     return min(found, key=lambda t: abs(log(t / temperature)), default=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from rich.style import Style
@@ -86,6 +87,17 @@ def listing(names: Sequence[str], most: int = 8) -> str:
     if len(names) > most:
         return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else list(names))
+
+
+def loss_phrase(loss: dict[str, Any]) -> str:
+    """'Loss supcon, temperature 0.1': a loss with every parameter that is in force."""
+    shown = [f"Loss {loss['name']}"]
+    for key, value in loss.items():
+        label = key.replace("_", " ")
+        if key == "name" or value is False:
+            continue
+        shown.append(label if value is True else f"{label} {value if isinstance(value, str) else f'{value:g}'}")
+    return ", ".join(shown)
 
 
 def extreme_pair(cosines: FloatArray, pairs: FloatArray, largest: bool) -> tuple[int, int]:

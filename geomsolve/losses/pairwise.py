@@ -40,16 +40,15 @@ def entrywise(own: FloatArray) -> Curvature:
 
 
 class Hinge(Objective):
-    """F = sum_gh pair_mass_gh max(C_gh - knee, 0): convex, but with a kink at the knee."""
-
-    smooth = False
+    """F = sum_gh pair_mass_gh max(C_gh - knee, 0): convex, with a kink at the knee unless no cosine lies below it."""
 
     def __init__(self, mass: FloatArray, knee: float) -> None:
         self.mass, self.knee = mass, knee
+        self.smooth = knee <= -1
 
     def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
         excess = cosines - self.knee
-        return float(np.sum(self.mass * np.maximum(excess, 0))), np.where(excess > 0, self.mass, 0.0)
+        return float(np.sum(self.mass * np.maximum(excess, 0))), np.where(excess >= 0, self.mass, 0.0)
 
     def curvature(self, cosines: FloatArray) -> Curvature:
         return entrywise(np.zeros_like(cosines))

@@ -11,7 +11,7 @@ from rich.console import Console
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import deliver, notify
-from geomsolve.cli.render import cosine_grid, extreme_pair, listing, number, proof_lines
+from geomsolve.cli.render import cosine_grid, extreme_pair, listing, loss_phrase, number, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.spec.imbalance import Imbalance
@@ -163,22 +163,13 @@ def orbit_labels(report: ImbalanceReport) -> list[str]:
 
 def setting(report: ImbalanceReport) -> str:
     """What was asked, with every parameter of the loss that is in force."""
-    loss = dict(report.problem["loss"])
-    name = loss.pop("name")
-    shown = []
-    for key, value in loss.items():
-        label = key.replace("_", " ")
-        if not isinstance(value, bool):
-            shown.append(f"{label} {value if isinstance(value, str) else f'{value:g}'}")
-        elif value:
-            shown.append(label)
     p = report.orbits.proportions
     if report.orbits.n_classes <= 8:
         classes = "proportions " + ", ".join(number(x, 4) for x in p[report.orbits.index])
     else:
         spread = f"proportions {number(p.max(), 3)} to {number(p.min(), 3)}"
         classes = f"{report.orbits.n_classes:,} classes of {len(p):,} sizes, {spread}"
-    return f"Loss {name}, {', '.join([*shown, classes])}."
+    return f"{loss_phrase(report.problem['loss'])}, {classes}."
 
 
 def what_would_change(report: ImbalanceReport) -> str:

@@ -1,0 +1,258 @@
+"""Where along a path do the smaller classes collapse into one point?  Read off the certificate.
+
+Collapse, G = v v' with v = (1, -1, ..., -1), is optimal iff its dual matrix S is psd (``collapse.py``), so a
+threshold is where the smallest eigenvalue of S changes sign along the path.  It is located by bisection; nothing is
+solved.  On the way there groups of classes may merge, which ``merging.py`` finds by solving.
+
+    temperature   the loss's own parameter
+    majority      share P of the largest class; the others keep their ratios.  The path runs over P / (1 - P)
+    batch         samples in a random batch, whole numbers; inf is the population limit
+    negatives     k, whole numbers and inf
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, log
+from typing import Any, ClassVar
+
+import numpy as np
+
+from geomsolve.analyses.base import Report, understood
+from geomsolve.analyses.collapse import TEMPERATURES, collapse_margin, has_majority
+from geomsolve.analyses.crossings import Change, changes
+from geomsolve.analyses.merging import PARTIAL_ORBITS, merging_path
+from geomsolve.errors import InputError
+from geomsolve.gram.orbits import Orbits
+from geomsolve.losses import Loss, Objective, make_loss
+from geomsolve.spec.classes import ClassProblem
+from geomsolve.spec.threshold import Threshold
+
+SCAN = 65
+"""Points of a continuous path, evenly in its logarithm, between which a change is looked for."""
+
+PARTIAL_SCAN = 21
+"""The same for partial mergers, each of which is solved."""
+
+PARTIAL_TEMPERATURES = (0.02, 50.0)
+MOST_ODDS = 1e6
+EVERY = 256
+"""Whole numbers up to which every one is looked at; beyond it the scan is even in the logarithm."""
+
+MOST_WHOLE = 2**20
+UNITS = {
+    "temperature": "dimensionless",
+    "majority": "share of samples",
+    "batch": "samples",
+    "negatives": "negatives",
+}
+
+
+@dataclass(frozen=True)
+class Path:
+    """``at(x)`` is the problem at x; ``value(x)`` is x as a user states it; ``current`` is x of the problem as given.
+
+    ``scan`` looks for collapse, ``partial`` for partial mergers; ``whole`` if only whole numbers make sense.
+    """
+
+    over: str
+    at: Callable[[float], tuple[Objective, Orbits]]
+    scan: tuple[float, ...]
+    partial: tuple[float, ...]
+    current: float
+    whole: bool = False
+
+    def value(self, x: float) -> float:
+        """x in the user's terms: for the majority, its share and not its odds."""
+        if self.over == "majority":
+            return x / (1 + x)
+        return int(x) if self.whole and x < inf else x
+
+
+def geometric(low: float, high: float, count: int) -> tuple[float, ...]:
+    return tuple(np.geomspace(low, high, count).tolist())
+
+
+def path_over(over: str, loss: Loss, problem: ClassProblem) -> Path:
+    """The path of ``over`` through the problem; InputError where the loss has no such parameter."""
+    if over == "majority":
+        return _over_majority(loss, problem)
+    if over not in loss.parameters() and not (over == "batch" and over in loss.takes()):
+        raise InputError(f"the loss {loss.name} has no {over}; it takes {', '.join(loss.takes())}", field="over")
+    orbits = Orbits.of(problem.proportions, problem.class_counts)
+    given = getattr(loss, over)
+
+    def at(x: float) -> tuple[Objective, Orbits]:
+        number = None if over == "batch" and x == inf else x if over == "temperature" or x == inf else int(x)
+        return loss.replace(**{over: number}).objective(orbits), orbits
+
+    if over == "temperature":
+        partial = geometric(*PARTIAL_TEMPERATURES, PARTIAL_SCAN)
+        return Path(over, at, geometric(*TEMPERATURES, SCAN), partial, given)
+    if getattr(loss, "full_batch", False):
+        raise InputError("the full batch has one size; leave out --full-batch to vary the batch", field="over")
+    least = 2 if over == "batch" else 1
+    beyond = [round(x) for x in np.geomspace(EVERY, MOST_WHOLE, 13)][1:]
+    scan = (*map(float, range(least, EVERY + 1)), *map(float, beyond), inf)
+    partial = (*map(float, [least, least + 1, 4, 6, 8, 12, 16, 24, 32, 64, 128, EVERY]), *map(float, beyond[::4]), inf)
+    return Path(over, at, scan, partial, inf if given is None else given, whole=True)
+
+
+def _over_majority(loss: Loss, problem: ClassProblem) -> Path:
+    p = np.asarray(problem.proportions)
+    counts = None if problem.class_counts is None else np.asarray(problem.class_counts, dtype=np.float64)
+    largest = int(np.argmax(p))
+    rest = np.delete(p, largest)
+    rest = rest / rest.sum()
+
+    def at(odds: float) -> tuple[Objective, Orbits]:
+        share = odds / (1 + odds)
+        varied = np.insert((1 - share) * rest, largest, share)
+        samples = None if counts is None else np.insert(np.delete(counts, largest), largest, 0.0)
+        if samples is not None:
+            samples[largest] = odds * samples.sum()
+        orbits = Orbits.of(varied, samples)
+        return loss.objective(orbits), orbits
+
+    low = float(rest.max()) * (1 + 1e-6)
+    partial = geometric(low, 1e3, PARTIAL_SCAN)
+    return Path("majority", at, geometric(low, MOST_ODDS, SCAN), partial, float(p[largest] / (1 - p[largest])))
+
+
+def collapse_changes(path: Path) -> list[Change[bool]]:
+    """Where full minority collapse sets in or ends along the path, in order."""
+    return changes(lambda x: collapse_margin(*path.at(x)) >= 0, path.scan, whole=path.whole)
+
+
+@dataclass(frozen=True)
+class ThresholdReport(Report):
+    """Where collapse sets in.
+
+    ``threshold`` {over, value, unit} is the change nearest to the problem as given, or None with a ``reason``;
+    ``collapsed_above`` says on which side of it classes are collapsed; ``changes`` lists all.  ``collapsed`` is the
+    state of the problem as given, whose place on the path is ``current``.  ``path`` lists which groups of classes
+    share a point from which value on (None: from the start); ``merging`` the same groups in the order in which
+    they form on the way into collapse.  Both are None where partial mergers were not looked for.
+    """
+
+    command: ClassVar[str] = "threshold"
+
+    names: tuple[str, ...]
+    over: str
+    threshold: dict[str, Any] | None
+    reason: str | None
+    collapsed_above: bool | None
+    changes: list[dict[str, Any]]
+    collapsed: bool | None
+    current: float
+    searched: dict[str, float]
+    path: list[dict[str, Any]] | None
+    merging: list[list[str]]
+
+    def to_dict(self, **detail: Any) -> dict[str, Any]:
+        plain = super().to_dict(**detail)
+        plain["classes"] = [
+            {"name": name, "proportion": p}
+            for name, p in zip(plain.pop("names"), self.problem["proportions"], strict=True)
+        ]
+        return plain
+
+
+def threshold(problem: Threshold) -> ThresholdReport:
+    """Answer the question of :class:`Threshold`."""
+    loss = make_loss(problem.loss.name, problem.loss.parameters)
+    path = path_over(problem.over, loss, problem)
+    objective, orbits = path.at(path.partial[0])
+    names = problem.class_names
+    found: list[Change[bool]] = []
+    reason = impossible(objective, orbits, loss)
+    if reason is None:
+        found = collapse_changes(path)
+        if not found:
+            reason = unchanged(path)
+    nearest = min(found, key=lambda change: _distance(path, change.at), default=None)
+    stages = None
+    if objective.smooth and orbits.n_classes > 2 and orbits.n_orbits <= PARTIAL_ORBITS:
+        stages = _stages(path, found, names)
+    upwards = nearest is None or nearest.after
+    possible = objective.smooth and has_majority(orbits)
+    return ThresholdReport(
+        problem=understood(problem, loss={"name": loss.name, **loss.parameters()}, proportions=problem.proportions),
+        names=names,
+        over=problem.over,
+        threshold=None
+        if nearest is None
+        else {"over": problem.over, "value": path.value(nearest.at), "unit": UNITS[problem.over]},
+        reason=reason,
+        collapsed_above=None if nearest is None else nearest.after,
+        changes=[{"value": path.value(change.at), "collapsed_above": change.after} for change in found],
+        collapsed=_collapsed_now(path) if possible else False,
+        current=path.value(path.current),
+        searched={"low": path.value(path.scan[0]), "high": path.value(path.scan[-1])},
+        path=stages,
+        merging=_formed(stages, upwards) if stages is not None else [_others(names, orbits)] if found else [],
+    )
+
+
+def impossible(objective: Objective, orbits: Orbits, loss: Loss) -> str | None:
+    """Why full minority collapse cannot occur at all, or None."""
+    if orbits.n_classes == 2:
+        return (
+            "two classes stand at opposite points whatever their shares; there is no second small class to merge with"
+        )
+    if not objective.smooth:
+        return (
+            f"{loss.name} charges nothing below cosine 1 - margin, so two smaller classes that share a point can move "
+            "apart and save, at no cost against the largest class"
+        )
+    if not has_majority(orbits):
+        return "the largest classes have equal shares, so no single class stands against all others"
+    return None
+
+
+def unchanged(path: Path) -> str:
+    """That collapse is, or is not, optimal all along the path."""
+    low, high = path.value(path.scan[0]), path.value(path.scan[-1])
+    state = "optimal" if collapse_margin(*path.at(path.scan[0])) >= 0 else "not optimal"
+    name = "majority share" if path.over == "majority" else path.over
+    return f"collapse is {state} at every {name} from {low:.4g} to {high:.7g}"
+
+
+def _collapsed_now(path: Path) -> bool | None:
+    """Whether the problem as given is collapsed; None where it has a tie for the largest class."""
+    objective, orbits = path.at(path.current)
+    return bool(collapse_margin(objective, orbits) >= 0) if has_majority(orbits) else False
+
+
+def _distance(path: Path, x: float) -> float:
+    """How far x is from the problem as given, in the logarithm; inf counts as one more step after the last number."""
+    return abs(log(min(x, 2 * MOST_WHOLE)) - log(min(path.current, 2 * MOST_WHOLE)))
+
+
+def _others(names: tuple[str, ...], orbits: Orbits) -> list[str]:
+    return [name for name, g in zip(names, orbits.index, strict=True) if g > 0]
+
+
+def _stages(path: Path, found: list[Change[bool]], names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The groups of classes that share a point, from which value on; ``found`` are the changes of full collapse."""
+    orbits = path.at(path.partial[0])[1]
+    sides = {x for change in found for x in ((change.at - 1, change.at) if path.whole else _sides(change.at))}
+    scan = sorted({*path.partial, *(x for x in sides if x >= path.scan[0])})
+    stages: list[dict[str, Any]] = []
+    for x, merger in merging_path(path.at, scan, whole=path.whole):
+        groups = [[names[a] for a in np.flatnonzero(np.isin(orbits.index, group))] for group in merger]
+        stages.append({"from": path.value(x) if stages else None, "groups": groups})
+    return stages
+
+
+def _sides(x: float) -> tuple[float, float]:
+    return x / 1.001, x * 1.001
+
+
+def _formed(stages: list[dict[str, Any]], upwards: bool) -> list[list[str]]:
+    """Groups in the order in which they first form, along the path or against it."""
+    formed: list[list[str]] = []
+    for stage in stages if upwards else reversed(stages):
+        formed += [group for group in stage["groups"] if group not in formed]
+    return formed

@@ -1,0 +1,133 @@
+"""Where do the smaller classes collapse into one point?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from geomsolve.analyses.threshold import ThresholdReport, threshold
+from geomsolve.cli.options import class_options, loss_options, output_options, split_loss
+from geomsolve.cli.output import deliver, notify
+from geomsolve.cli.render import listing, loss_phrase, number
+from geomsolve.spec.threshold import Threshold
+
+NOUNS = {"temperature": "temperature", "majority": "majority share", "batch": "batch size", "negatives": "negatives"}
+
+
+@click.command("threshold", epilog="Example: geomsolve threshold --props 0.9,0.06,0.04 --over temperature")
+@class_options
+@click.option("--over", metavar="|".join(NOUNS), help="What varies (default temperature); the rest stays as given.")
+@loss_options
+@output_options
+def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any) -> int:
+    """Where do the smaller classes collapse into one point?
+
+    Under imbalance a contrastive loss may put all classes but the largest at one point, where no classifier tells
+    them apart. This finds the temperature, the share of the largest class, the batch size or the number of
+    negatives at which that begins, and which classes merge on the way.
+    """
+    problem = Threshold(**split_loss(flags))
+    notify(problem.notices, quiet=quiet)
+    report = threshold(problem)
+    return deliver(
+        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color
+    )
+
+
+def show(report: ThresholdReport, screen: Console, *, quiet: bool) -> None:
+    """Print the answer for a person: sentence, stages of the path, how sure, where the problem as given stands."""
+    screen.print(sentence(report), style="bold")
+    if quiet:
+        return
+    shares = report.problem["proportions"]
+    classes = ", ".join(number(p, 4) for p in shares) if len(shares) <= 8 else f"{len(shares):,} classes"
+    loss = {key: value for key, value in report.problem["loss"].items() if key != report.over}
+    screen.print(f"{loss_phrase(loss)}, proportions {classes}.\n")
+    if report.path is not None and (len(report.path) > 1 or report.path[0]["groups"]):
+        screen.print(stages(report))
+    if len(report.changes) > 1:
+        several = listing([shown(report, change["value"]) for change in report.changes])
+        screen.print(
+            f"Full collapse changes more than once: at {several}. The sentence names the one nearest to yours."
+        )
+    if sure := how_sure(report):
+        screen.print(sure)
+    if place := whereabouts(report):
+        screen.print(f"\n{place}")
+
+
+def shown(report: ThresholdReport, value: Any) -> str:
+    """A value on the path as text."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "inf" if value in (float("inf"), "inf") else number(value, 6)
+
+
+def sentence(report: ThresholdReport) -> str:
+    """The answer in one sentence."""
+    name, noun = report.problem["loss"]["name"], NOUNS[report.over]
+    if report.threshold is None:
+        partial = ""
+        if report.merging:
+            first = f"classes {listing(report.merging[0])} share a point"
+            start = next(stage["from"] for stage in report.path or [] if report.merging[0] in stage["groups"])
+            partial = f" But {first} {'from the start' if start is None else f'from {noun} {shown(report, start)} on'}."
+        return f"No full collapse: {report.reason}.{partial}"
+    value = shown(report, report.threshold["value"])
+    smaller = len(report.names) - 1
+    everyone = "both" if smaller == 2 else f"all {smaller:,}"
+    rest = f"{name} puts {everyone} smaller classes at one point, opposite the largest"
+    if isinstance(report.threshold["value"], int):
+        if report.collapsed_above:
+            return f"From {value} {unit(report)} on, {rest}."
+        return f"With fewer than {value} {unit(report)}, {rest}; from {value} on it does not."
+    if report.threshold["value"] == float("inf"):
+        side = "Only in the limit of many" if report.collapsed_above else "Except in the limit of many"
+        return f"{side} {unit(report)}, {rest}."
+    return f"{'Above' if report.collapsed_above else 'Below'} {noun} {value}, {rest}."
+
+
+def unit(report: ThresholdReport) -> str:
+    return "samples a batch" if report.over == "batch" else "negatives"
+
+
+def stages(report: ThresholdReport) -> Table:
+    """Which classes share a point on which stretch of the path."""
+    table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
+    table.add_column(f"from {NOUNS[report.over]}", justify="right")
+    table.add_column("classes that share a point")
+    for stage in report.path or []:
+        start = "(start)" if stage["from"] is None else shown(report, stage["from"])
+        groups = "; ".join(listing(group, 12) for group in stage["groups"])
+        table.add_row(start, groups or "none")
+    return table
+
+
+def how_sure(report: ThresholdReport) -> str:
+    """Where the figures come from."""
+    if report.threshold is None and not report.merging:
+        return ""
+    if report.over in ("batch", "negatives"):
+        exact = "The state is decided for every whole number up to 256 and bracketed beyond"
+    else:
+        exact = "The value is exact to ten digits"
+    proof = (
+        f"{exact}: collapse is optimal where its dual matrix has no negative eigenvalue, and an eigenvalue that turns "
+        "negative shows a better geometry."
+    )
+    if report.path is not None and len(report.path) > 2:
+        proof += " Partial merging was found by solving and decided by the same matrix."
+    return proof
+
+
+def whereabouts(report: ThresholdReport) -> str:
+    """Where the problem as given stands, as a sentence."""
+    if report.threshold is None or report.collapsed is None:
+        return ""
+    state = "collapsed" if report.collapsed else "not collapsed"
+    if report.current == float("inf"):
+        return f"Yours, the limit of many {'samples' if report.over == 'batch' else 'negatives'}, is {state}."
+    return f"Yours, {NOUNS[report.over]} {shown(report, report.current)}, is {state}."
