@@ -10,6 +10,7 @@ Symbols: S ``blocks``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log
 
 import numpy as np
@@ -41,6 +42,11 @@ def collapse_margin(objective: Objective, orbits: Orbits) -> float:
     return 0.0 if abs(margin) <= COLLAPSE_ROUNDING * size else margin
 
 
+def roots(collapsed: Callable[[float], bool], low: float, high: float, scan: int) -> list[float]:
+    """Where ``collapsed`` changes along [low, high], looked for at ``scan`` points even in the logarithm."""
+    return [change.at for change in changes(collapsed, np.geomspace(low, high, scan).tolist())]
+
+
 def nearest_collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
     """The temperature nearest to the loss's own (by ratio) at which full minority collapse sets in or ends.
 
@@ -54,5 +60,5 @@ def nearest_collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
     def collapsed(t: float) -> bool:
         return collapse_is_optimal(loss.replace(temperature=t).objective(orbits), orbits)
 
-    found = [change.at for change in changes(collapsed, np.geomspace(*TEMPERATURES, SCAN).tolist())]
+    found = roots(collapsed, *TEMPERATURES, SCAN)
     return min(found, key=lambda t: abs(log(t / temperature)), default=None)

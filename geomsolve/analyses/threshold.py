@@ -195,6 +195,12 @@ def threshold(problem: Threshold) -> ThresholdReport:
     )
 
 
+def validate(problem: Threshold) -> None:
+    """InputError for what the loss knows to be wrong, without looking for a threshold."""
+    path = path_over(problem.over, make_loss(problem.loss.name, problem.loss.parameters), problem)
+    path.at(path.scan[0])
+
+
 def impossible(objective: Objective, orbits: Orbits, loss: Loss) -> str | None:
     """Why full minority collapse cannot occur at all, or None."""
     if orbits.n_classes == 2:

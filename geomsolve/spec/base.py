@@ -85,6 +85,11 @@ class LossProblem(Problem):
 
     loss: LossChoice = LossChoice()
 
+    @property
+    def registered(self) -> LossChoice:
+        """The loss by the name under which it is registered; a kind may know it by other names too."""
+        return self.loss
+
     @field_validator("loss", mode="before")
     @classmethod
     def _loss_by_name(cls, value: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -18,9 +18,6 @@ from geomsolve.spec.lists import read_names, read_numbers
 
 SUM_TOLERANCE = 1e-3
 """How far a sum of proportions may be from 1 and still be meant as 1."""
-
-SOURCES = ("props", "counts", "dataset")
-"""Fields that may give the classes; exactly one does."""
 
 
 def _are_counts(values: tuple[float, ...]) -> bool:
@@ -38,7 +35,10 @@ def _check(values: tuple[float, ...], what: str) -> None:
 
 
 class ClassProblem(Problem):
-    """A problem about classes: exactly one of ``props``, ``counts`` and ``dataset``, and maybe ``names``."""
+    """A problem about classes: exactly one of ``SOURCES``, and maybe ``names``."""
+
+    SOURCES: ClassVar[tuple[str, ...]] = ("props", "counts", "dataset")
+    """Fields that may give the classes; exactly one does."""
 
     props: tuple[float, ...] | None = Field(None, description="class proportions")
     counts: tuple[int, ...] | None = Field(None, description="samples of each class")
@@ -102,18 +102,23 @@ class ClassProblem(Problem):
 
     @model_validator(mode="after")
     def _one_source(self) -> ClassProblem:
-        given = [name for name in SOURCES if getattr(self, name) is not None]
+        self.check_source()
+        return self
+
+    def check_source(self) -> None:
+        """ValueError unless the classes, and their names, are given once and fit."""
+        given = [name for name in self.SOURCES if getattr(self, name) is not None]
         if len(given) != 1:
             found = " and ".join(given) if given else "nothing"
-            raise ValueError(f"give the classes by exactly one of props, counts or dataset; found {found}")
+            known = f"{', '.join(self.SOURCES[:-1])} or {self.SOURCES[-1]}"
+            raise ValueError(f"give the classes by exactly one of {known}; found {found}")
         if self.names is not None and len(self.names) != len(self.proportions):
             raise ValueError(f"{len(self.names)} names for {len(self.proportions)} classes; give one name a class")
-        return self
 
     @property
     def source(self) -> str:
         """The field that holds the classes, for messages about them."""
-        return next(name for name in SOURCES if getattr(self, name) is not None)
+        return next(name for name in self.SOURCES if getattr(self, name) is not None)
 
     @cached_property
     def class_counts(self) -> tuple[int, ...] | None:
@@ -150,3 +155,15 @@ class ClassProblem(Problem):
         if abs(total - 1) > 1e-9:
             return (f"props: sum to {total:.6g}; divided by it so that they sum to 1",)
         return ()
+
+
+class EqualClassProblem(ClassProblem):
+    """The same, where ``classes`` may also give just the number of classes, which then are equally frequent."""
+
+    SOURCES: ClassVar[tuple[str, ...]] = (*ClassProblem.SOURCES, "classes")
+
+    classes: int | None = Field(None, ge=2, description="number of equally frequent classes")
+
+    @cached_property
+    def proportions(self) -> tuple[float, ...]:
+        return (1 / self.classes,) * self.classes if self.classes else super().proportions

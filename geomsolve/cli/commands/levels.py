@@ -1,0 +1,154 @@
+"""Is my loss value good?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from geomsolve.analyses.levels import LevelsReport, levels
+from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss, stacked
+from geomsolve.cli.output import deliver, notify
+from geomsolve.cli.render import loss_phrase, number
+from geomsolve.spec.levels import Levels
+
+level_options = stacked(
+    click.option("--classes", type=int, metavar="K", help="Number of classes, equally many samples of each a batch."),
+    click.option(
+        "--base-temperature", type=float, metavar="T", help="Loss times temperature over this (SupCon: 0.07)."
+    ),
+    click.option("--reduction", metavar="mean|sum", help="How anchors are reduced (default mean)."),
+    click.option("--loss-value", type=float, metavar="L", help="Your loss, to be placed between the levels."),
+    click.option("--dim", type=int, metavar="D", help="Embedding dimension of the random start (default 128)."),
+)
+
+
+@click.command(
+    "levels",
+    epilog="Example: geomsolve levels --batch 64 --views 2 --classes 6 --base-temperature 0.07 --loss-value 6.92",
+)
+@class_options
+@level_options
+@loss_options
+@solver_options
+@output_options
+def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any) -> int:
+    """Is my loss value good?
+
+    Prints what the loss is worth when all embeddings coincide (total collapse), for untrained embeddings (a random
+    start) and at the best any embedding can do, with a proof, and says where your value lies.
+
+    --classes alone means balanced batches. With --props, --counts or --dataset batches are random. Losses without
+    labels (simclr, nt-xent, or infonce, dcl and sigmoid without classes) take every sample for its own class.
+    """
+    problem = Levels(**split_loss(flags))
+    notify(problem.notices, quiet=quiet)
+    report = levels(problem)
+    return deliver(
+        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color
+    )
+
+
+def show(report: LevelsReport, screen: Console, *, quiet: bool) -> None:
+    """Print the answer for a person: sentence, levels from high to low, batches, how sure."""
+    screen.print(sentence(report), style="bold")
+    if quiet:
+        return
+    screen.print(f"{setting(report)}\n")
+    screen.print(table(report))
+    for line in batches(report):
+        screen.print(line)
+    bound = f"no embedding goes below {number(report.lower_bound, 7)} (gap {report.gap:.1e})"
+    screen.print(f"{'Proven' if report.certified else 'NOT PROVEN'}: {bound}.")
+
+
+def setting(report: LevelsReport) -> str:
+    """What was asked, with everything that sets the scale."""
+    problem = report.problem
+    parts = [loss_phrase(problem["loss"])]
+    if report.n_embeddings is not None:
+        parts.append(f"batch {problem['batch']:,}, {problem['views']} view{'s' if problem['views'] > 1 else ''}")
+    parts.append("every sample its own class" if report.instances else f"{report.n_classes:,} classes")
+    if problem.get("base_temperature"):
+        parts.append(f"base temperature {problem['base_temperature']:g}")
+    parts.append(f"{problem['reduction']} over anchors")
+    return ", ".join(parts) + "."
+
+
+def sentence(report: LevelsReport) -> str:
+    """Where the loss value stands, or, without one, the range."""
+    best, worst = number(report.optimum, 4), number(report.collapse, 4)
+    if report.loss_value is None:
+        return f"The best possible value is {best}; {worst} is total collapse, where {everything(report)} coincide."
+    value = number(report.loss_value)
+    if report.reading == "collapse":
+        if abs(report.random_start - report.collapse) <= 1e-3 * abs(report.collapse):
+            return f"{value} is no better than untrained embeddings, or than {everything(report)} coinciding."
+        return f"{value} is exactly total collapse: {everything(report)} coincide."
+    if report.reading == "random start":
+        return f"{value} is what untrained embeddings give: nothing has been learned yet."
+    if report.reading == "optimum":
+        return f"{value} is the optimum: no embedding does better."
+    if report.reading == "below":
+        return (
+            f"{value} is below {best}, which no embedding can reach: your loss is computed with another temperature, "
+            "scale, batch or number of classes than stated here."
+        )
+    if report.reading == "above":
+        untrained = f"; untrained embeddings give {number(report.random_start, 4)}"
+        return f"{value} is worse than total collapse, {worst}, where {everything(report)} coincide{untrained}."
+    done = 100 * (1 - (report.position or 0.0))
+    return f"{value} has covered {done:.0f} % of the way from total collapse, {worst}, to the best possible, {best}."
+
+
+def everything(report: LevelsReport) -> str:
+    return "all embeddings" if report.n_embeddings is None else f"all {report.n_embeddings:,} embeddings"
+
+
+def table(report: LevelsReport) -> Table:
+    """The levels from high to low, with the user's value among them."""
+    balanced = report.optimum_random_batches not in (None, report.optimum)
+    rows = [
+        (
+            report.random_start,
+            "random start",
+            f"untrained: unit vectors at random in {report.problem['dim']} dimensions",
+        ),
+        (report.collapse, "total collapse", f"{everything(report)} coincide"),
+        (report.optimum, "optimum", "the best any embedding can do" + (", balanced batches" if balanced else "")),
+    ]
+    if balanced and report.optimum_random_batches is not None:
+        rows.append((report.optimum_random_batches, "optimum", "the same, batches drawn at random"))
+    if report.loss_value is not None:
+        rows.append((report.loss_value, "yours", ""))
+    shown = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
+    shown.add_column("loss value", justify="right")
+    shown.add_column("level")
+    shown.add_column("")
+    for value, level, meaning in sorted(rows, reverse=True):
+        shown.add_row(number(value), level, meaning, style="bold" if level == "yours" else "")
+    return shown
+
+
+def batches(report: LevelsReport) -> list[str]:
+    """What the make-up of random batches does to the value."""
+    lines = []
+    missing, lonely = report.missing_class_probability, report.no_positive_probability
+    if missing:
+        lines.append(
+            f"A random batch lacks at least one of the {report.n_classes:,} classes with probability "
+            f"{number(missing, 3)}; the optimum of random batches counts that in."
+        )
+    if lonely:
+        lines.append(
+            f"An anchor has no positive with probability {number(lonely, 3)}. It counts as 0 here; averaged over "
+            f"the other anchors only, values of random batches are {number(1 / (1 - lonely))} times as large."
+        )
+    if not report.instances and report.n_classes > report.problem["dim"] + 1:
+        lines.append(
+            f"{report.n_classes:,} classes do not fit a simplex in {report.problem['dim']} dimensions; there the best "
+            "value lies above the optimum."
+        )
+    return lines
