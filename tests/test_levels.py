@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import json
 from math import exp, factorial, log, prod
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.integrate import dblquad
 from scipy.special import iv
 
 from geomsolve import InputError, Orbits, solve
 from geomsolve.analyses.levels import OneView, missing_class_probability, no_positive_probability
 from geomsolve.analyses.random_start import random_hinge, random_log_sum, random_mean
-from geomsolve.cli.commands.levels import command
 from geomsolve.spec.imbalance import Imbalance
 from geomsolve.spec.levels import Levels
 
@@ -267,8 +264,9 @@ def test_errors_name_the_field(flags, field):
     assert error.value.field == field
 
 
-def test_command_places_the_value():
+def test_command_places_the_value(run):
     arguments = [
+        "levels",
         "--batch",
         "64",
         "--views",
@@ -280,9 +278,9 @@ def test_command_places_the_value():
         "--loss-value",
         "6.92",
     ]
-    text = CliRunner().invoke(command, arguments, standalone_mode=False).output
+    text = run(*arguments).stdout
     assert text.startswith("6.92 is exactly total collapse: all 128 embeddings coincide.")
-    answer = json.loads(CliRunner().invoke(command, [*arguments, "--json"], standalone_mode=False).output)
+    answer = run(*arguments, "--json").json
     keys = {"collapse", "optimum", "optimum_random_batches", "certified", "position", "no_positive_probability"}
     assert keys <= set(answer)
     assert answer["position"] == pytest.approx(1, abs=1e-3)

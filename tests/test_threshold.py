@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from math import comb, exp, log
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from geomsolve import InputError, solve
 from geomsolve.analyses.crossings import changes
-from geomsolve.cli.commands.threshold import command
 from geomsolve.spec.imbalance import Imbalance
 from geomsolve.spec.threshold import Threshold
 
@@ -220,12 +217,12 @@ def test_errors_name_the_flag():
     assert error.value.field == "over"
 
 
-def test_command_says_it_in_words_and_json():
-    arguments = ["--props", "0.9,0.06,0.04", "--over", "temperature"]
-    text = CliRunner().invoke(command, arguments, standalone_mode=False).output
+def test_command_says_it_in_words_and_json(run):
+    arguments = ["threshold", "--props", "0.9,0.06,0.04", "--over", "temperature"]
+    text = run(*arguments).stdout
     assert text.startswith("Above temperature 1.14255, supcon puts both smaller classes at one point")
     assert "Yours, temperature 0.1, is not collapsed" in text
-    answer = json.loads(CliRunner().invoke(command, [*arguments, "--json"], standalone_mode=False).output)
+    answer = run(*arguments, "--json").json
     assert answer["schema"] == "geomsolve/1"
     assert answer["command"] == "threshold"
     assert answer["threshold"]["over"] == "temperature"

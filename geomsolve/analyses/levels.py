@@ -110,7 +110,7 @@ class Scale:
     batches: Optimum | None
 
 
-def softplus(x: FloatArray | float) -> FloatArray:
+def _softplus(x: FloatArray | float) -> FloatArray:
     return np.logaddexp(0.0, x)
 
 
@@ -208,14 +208,14 @@ def _align_uniform(loss: Loss, problem: Levels, orbits: Orbits) -> Scale:
 def _sigmoid(loss: Loss, problem: Levels, orbits: Orbits) -> Scale:
     taken = loss.parameters()
     scale, bias, k = 1 / taken["temperature"], taken["bias"], _batch(problem) - 1
-    positive = float(softplus(bias - scale))
+    positive = float(_softplus(bias - scale))
 
     def random(dim: int) -> float:
-        near = random_mean(lambda c: softplus(bias - scale * c), dim, scale)
-        return near + k * random_mean(lambda c: softplus(scale * c - bias), dim, scale)
+        near = random_mean(lambda c: _softplus(bias - scale * c), dim, scale)
+        return near + k * random_mean(lambda c: _softplus(scale * c - bias), dim, scale)
 
     optimum = Optimum(loss.objective(orbits), orbits, times=k, plus=positive)
-    return Scale(positive + k * float(softplus(scale - bias)), random, None, optimum)
+    return Scale(positive + k * float(_softplus(scale - bias)), random, None, optimum)
 
 
 _SCALES: dict[str, Callable[[Loss, Levels, Orbits], Scale]] = {

@@ -70,7 +70,7 @@ class Path:
         return int(x) if self.whole and x < inf else x
 
 
-def geometric(low: float, high: float, count: int) -> tuple[float, ...]:
+def _geometric(low: float, high: float, count: int) -> tuple[float, ...]:
     return tuple(np.geomspace(low, high, count).tolist())
 
 
@@ -88,8 +88,8 @@ def path_over(over: str, loss: Loss, problem: ClassProblem) -> Path:
         return loss.replace(**{over: number}).objective(orbits), orbits
 
     if over == "temperature":
-        partial = geometric(*PARTIAL_TEMPERATURES, PARTIAL_SCAN)
-        return Path(over, at, geometric(*TEMPERATURES, SCAN), partial, given)
+        partial = _geometric(*PARTIAL_TEMPERATURES, PARTIAL_SCAN)
+        return Path(over, at, _geometric(*TEMPERATURES, SCAN), partial, given)
     if getattr(loss, "full_batch", False):
         raise InputError("the full batch has one size; leave out --full-batch to vary the batch", field="over")
     least = 2 if over == "batch" else 1
@@ -116,8 +116,8 @@ def _over_majority(loss: Loss, problem: ClassProblem) -> Path:
         return loss.objective(orbits), orbits
 
     low = float(rest.max()) * (1 + 1e-6)
-    partial = geometric(low, 1e3, PARTIAL_SCAN)
-    return Path("majority", at, geometric(low, MOST_ODDS, SCAN), partial, float(p[largest] / (1 - p[largest])))
+    partial = _geometric(low, 1e3, PARTIAL_SCAN)
+    return Path("majority", at, _geometric(low, MOST_ODDS, SCAN), partial, float(p[largest] / (1 - p[largest])))
 
 
 def collapse_changes(path: Path) -> list[Change[bool]]:

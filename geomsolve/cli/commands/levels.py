@@ -104,6 +104,7 @@ def sentence(report: LevelsReport) -> str:
 
 
 def everything(report: LevelsReport) -> str:
+    """The embeddings of a batch, as a phrase."""
     return "all embeddings" if report.n_embeddings is None else f"all {report.n_embeddings:,} embeddings"
 
 

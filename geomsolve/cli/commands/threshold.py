@@ -82,15 +82,15 @@ def sentence(report: ThresholdReport) -> str:
     rest = f"{name} puts {everyone} smaller classes at one point, opposite the largest"
     if isinstance(report.threshold["value"], int):
         if report.collapsed_above:
-            return f"From {value} {unit(report)} on, {rest}."
-        return f"With fewer than {value} {unit(report)}, {rest}; from {value} on it does not."
+            return f"From {value} {_unit(report)} on, {rest}."
+        return f"With fewer than {value} {_unit(report)}, {rest}; from {value} on it does not."
     if report.threshold["value"] == float("inf"):
         side = "Only in the limit of many" if report.collapsed_above else "Except in the limit of many"
-        return f"{side} {unit(report)}, {rest}."
+        return f"{side} {_unit(report)}, {rest}."
     return f"{'Above' if report.collapsed_above else 'Below'} {noun} {value}, {rest}."
 
 
-def unit(report: ThresholdReport) -> str:
+def _unit(report: ThresholdReport) -> str:
     return "samples a batch" if report.over == "batch" else "negatives"
 
 
