@@ -13,7 +13,7 @@ solved.  On the way there groups of classes may merge, which ``merging.py`` find
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, log
 from typing import Any, ClassVar
 
@@ -26,7 +26,6 @@ from geomsolve.analyses.merging import PARTIAL_ORBITS, merging_path
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses import Loss, Objective, make_loss
-from geomsolve.spec.classes import ClassProblem
 from geomsolve.spec.threshold import Threshold
 
 SCAN = 65
@@ -50,6 +49,14 @@ UNITS = {
 
 
 @dataclass(frozen=True)
+class Classes:
+    """Class ``proportions`` (K,) and, where they are known, counts (K,), named as in a class problem."""
+
+    proportions: tuple[float, ...]
+    class_counts: tuple[float, ...] | None
+
+
+@dataclass(frozen=True)
 class Path:
     """``at(x)`` is the problem at x; ``value(x)`` is x as a user states it; ``current`` is x of the problem as given.
 
@@ -69,18 +76,24 @@ class Path:
             return x / (1 + x)
         return int(x) if self.whole and x < inf else x
 
+    def between(self, low: float, high: float) -> Path:
+        """The part of the path from ``low`` to ``high``, in the user's terms."""
+        a, b = (v / (1 - v) if self.over == "majority" else float(v) for v in (low, high))
+        a, b = max(a, self.scan[0]), min(b, self.scan[-1])
+        return replace(self, scan=(a, *(x for x in self.scan if a < x < b), b) if a < b else ())
+
 
 def _geometric(low: float, high: float, count: int) -> tuple[float, ...]:
     return tuple(np.geomspace(low, high, count).tolist())
 
 
-def path_over(over: str, loss: Loss, problem: ClassProblem) -> Path:
-    """The path of ``over`` through the problem; InputError where the loss has no such parameter."""
+def path_over(over: str, loss: Loss, classes: Classes) -> Path:
+    """The path of ``over`` through a problem; InputError where the loss has no such parameter."""
     if over == "majority":
-        return _over_majority(loss, problem)
+        return _over_majority(loss, classes)
     if over not in loss.parameters() and not (over == "batch" and over in loss.takes()):
         raise InputError(f"the loss {loss.name} has no {over}; it takes {', '.join(loss.takes())}", field="over")
-    orbits = Orbits.of(problem.proportions, problem.class_counts)
+    orbits = Orbits.of(classes.proportions, classes.class_counts)
     given = getattr(loss, over)
 
     def at(x: float) -> tuple[Objective, Orbits]:
@@ -99,25 +112,31 @@ def path_over(over: str, loss: Loss, problem: ClassProblem) -> Path:
     return Path(over, at, scan, partial, inf if given is None else given, whole=True)
 
 
-def _over_majority(loss: Loss, problem: ClassProblem) -> Path:
-    p = np.asarray(problem.proportions)
-    counts = None if problem.class_counts is None else np.asarray(problem.class_counts, dtype=np.float64)
+def _over_majority(loss: Loss, classes: Classes) -> Path:
+    p = np.asarray(classes.proportions)
     largest = int(np.argmax(p))
-    rest = np.delete(p, largest)
-    rest = rest / rest.sum()
 
     def at(odds: float) -> tuple[Objective, Orbits]:
-        share = odds / (1 + odds)
-        varied = np.insert((1 - share) * rest, largest, share)
-        samples = None if counts is None else np.insert(np.delete(counts, largest), largest, 0.0)
-        if samples is not None:
-            samples[largest] = odds * samples.sum()
-        orbits = Orbits.of(varied, samples)
+        varied = with_majority(classes, odds / (1 + odds))
+        orbits = Orbits.of(varied.proportions, varied.class_counts)
         return loss.objective(orbits), orbits
 
-    low = float(rest.max()) * (1 + 1e-6)
+    low = float(np.delete(p, largest).max() / (1 - p[largest])) * (1 + 1e-6)
     partial = _geometric(low, 1e3, PARTIAL_SCAN)
     return Path("majority", at, _geometric(low, MOST_ODDS, SCAN), partial, float(p[largest] / (1 - p[largest])))
+
+
+def with_majority(classes: Classes, share: float) -> Classes:
+    """The same classes with the largest at ``share``, the others in the ratios they had (counts need not be whole)."""
+    p = np.asarray(classes.proportions)
+    largest = int(np.argmax(p))
+    varied = p * (1 - share) / (1 - p[largest])
+    varied[largest] = share
+    counts = None
+    if classes.class_counts is not None:
+        counts = np.array(classes.class_counts, dtype=np.float64)
+        counts[largest] = share / (1 - share) * (counts.sum() - counts[largest])
+    return Classes(tuple(varied.tolist()), None if counts is None else tuple(counts.tolist()))
 
 
 def collapse_changes(path: Path) -> list[Change[bool]]:
@@ -162,7 +181,7 @@ class ThresholdReport(Report):
 def threshold(problem: Threshold) -> ThresholdReport:
     """Answer the question of :class:`Threshold`."""
     loss = make_loss(problem.loss.name, problem.loss.parameters)
-    path = path_over(problem.over, loss, problem)
+    path = path_over(problem.over, loss, Classes(problem.proportions, problem.class_counts))
     objective, orbits = path.at(path.partial[0])
     names = problem.class_names
     found: list[Change[bool]] = []
@@ -197,7 +216,8 @@ def threshold(problem: Threshold) -> ThresholdReport:
 
 def validate(problem: Threshold) -> None:
     """InputError for what the loss knows to be wrong, without looking for a threshold."""
-    path = path_over(problem.over, make_loss(problem.loss.name, problem.loss.parameters), problem)
+    loss = make_loss(problem.loss.name, problem.loss.parameters)
+    path = path_over(problem.over, loss, Classes(problem.proportions, problem.class_counts))
     path.at(path.scan[0])
 
 

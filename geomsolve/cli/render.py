@@ -82,6 +82,20 @@ def proof_lines(value: float, lower_bound: float, gap: float, certified: bool, t
     return f"NOT PROVEN: {figures}; a proof needs a gap of at most {allowed:.1e}. Try another --solver."
 
 
+BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-:=+*#"
+"""Heights of a sparkline, and what stands for them where the terminal knows only ASCII."""
+
+
+def sparkline(values: Sequence[float], width: int, *, plain: bool = False) -> str:
+    """Values as a row of characters of rising height, at most ``width`` of them."""
+    if len(values) > width:
+        values = [values[round(i * (len(values) - 1) / (width - 1))] for i in range(width)]
+    ramp = PLAIN if plain else BLOCKS
+    low, high = min(values), max(values)
+    span = high - low if high - low > 1e-9 * max(1.0, abs(high)) else 0.0
+    return "".join(ramp[round((x - low) / span * (len(ramp) - 1)) if span else 0] for x in values)
+
+
 def listing(names: Sequence[str], most: int = 8) -> str:
     """Names as a phrase: 'a, b and c', or the first few and how many more."""
     if len(names) > most:

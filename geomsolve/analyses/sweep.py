@@ -1,0 +1,185 @@
+"""How does the optimal geometry change along one or two parameters?
+
+Every point is solved and certified as by ``imbalance``; from one point to the next the last answer is the start,
+and where that does not lead to a proof the point is solved afresh.  Along temperature, majority share, batch size or
+negatives the places where the smaller classes collapse are found exactly (``threshold.py``).
+
+    imbalance   f = largest over smallest class:   exp  p_i ~ f^{-i / (K-1)};   step  p_i ~ 1 for i < K // 2, else 1 / f
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from geomsolve.analyses.base import Report, understood
+from geomsolve.analyses.collapse import has_majority
+from geomsolve.analyses.threshold import UNITS, Classes, collapse_changes, path_over, with_majority
+from geomsolve.certificate import certify
+from geomsolve.errors import InputError, nearest
+from geomsolve.gram.orbits import Orbits
+from geomsolve.gram.structure import classify, names_of
+from geomsolve.gram.types import FloatArray
+from geomsolve.losses import Loss, Objective, make_loss
+from geomsolve.solvers.choose import INWARD, Answer, refuse_oversize, solve_objective
+from geomsolve.solvers.manifold import interior, solve_manifold
+from geomsolve.spec.sweep import WHOLE, Sweep
+
+CLASS_AXES = ("majority", "imbalance")
+"""What can vary besides the parameters of the loss."""
+
+
+@dataclass(frozen=True)
+class SweepReport(Report):
+    """One row a point, the last parameter of ``over`` varying fastest.
+
+    ``rows`` hold the parameters, ``value``, ``lower_bound``, ``gap``, ``certified``, ``structure``, ``groups``, extreme
+    cosines and angles, ``rank`` and ``rarest_angle_deg``, the angle between the two least frequent classes.
+    ``collapse`` lists where full minority collapse sets in or ends along the first parameter, within its range, for
+    every value of the second; None where that parameter has no such thresholds.
+    """
+
+    command: ClassVar[str] = "sweep"
+
+    over: dict[str, list[float]]
+    rows: list[dict[str, Any]]
+    collapse: list[dict[str, Any]] | None
+    certified: bool
+    seconds: float
+
+    @property
+    def exit_code(self) -> int:
+        return 0 if self.certified else 1
+
+
+def profile(n_classes: int, factor: float, rule: str) -> tuple[float, ...]:
+    """Proportions (K,) of ``n_classes`` whose largest is ``factor`` times the smallest, by ``rule`` exp or step."""
+    rank = np.arange(n_classes)
+    sizes = factor ** -(rank / (n_classes - 1)) if rule == "exp" else np.where(rank < n_classes // 2, 1.0, 1 / factor)
+    return tuple((sizes / sizes.sum()).tolist())
+
+
+def check(problem: Sweep) -> None:
+    """InputError for a parameter or value that makes no sense, without solving."""
+    loss = make_loss(problem.loss.name, problem.loss.parameters)
+    for name, values in problem.over.items():
+        if name not in CLASS_AXES and name not in loss.takes():
+            known = nearest(name, [*loss.takes(), *CLASS_AXES])
+            raise InputError(f"the loss {loss.name} has no {name}; {known}", field="over")
+        for value in values:
+            at_point(problem, loss, {name: value})
+
+
+def at_point(problem: Sweep, loss: Loss, point: dict[str, float]) -> tuple[Loss, Classes]:
+    """The loss and classes at a point; InputError for a value that makes no sense."""
+    classes = Classes(problem.proportions, problem.class_counts)
+    for name, value in sorted(point.items()):  # imbalance before majority, which keeps the ratios it makes
+        if name == "imbalance":
+            if not value >= 1:
+                raise InputError(f"imbalance is largest over smallest class, at least 1, got {value:g}", field="over")
+            assert problem.classes is not None
+            classes = Classes(profile(problem.classes, value, problem.profile), None)
+        elif name == "majority":
+            if not 0 < value < 1:
+                raise InputError(f"a majority share lies between 0 and 1, got {value:g}", field="over")
+            classes = with_majority(classes, value)
+        else:
+            try:
+                loss = loss.replace(**{name: loss.takes()[name].parse(value)})
+            except InputError as error:
+                raise InputError(f"{name}: {error.message}", field="over") from None
+    return loss, classes
+
+
+def solve_from(start: FloatArray | None, objective: Objective, orbits: Orbits, problem: Sweep) -> Answer:
+    """Solve from the cosines of a neighbouring point (m, m); afresh if there are none or the proof does not close."""
+    warm = problem.solver == "auto" and objective.smooth and start is not None
+    if warm and start is not None and start.shape == (orbits.n_orbits, orbits.n_orbits):
+        began = time.perf_counter()
+        inside = (1 - INWARD) * start + INWARD * interior(orbits)
+        solution = solve_manifold(objective, orbits, start=inside)
+        proof = certify(objective, orbits, solution.cosines, tolerance=problem.tolerance)
+        if proof.certified:
+            return Answer(solution, proof, "from the neighbouring point", time.perf_counter() - began)
+    return solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance)
+
+
+def sweep(problem: Sweep) -> SweepReport:
+    """Answer the question of :class:`Sweep`."""
+    check(problem)
+    began = time.perf_counter()
+    loss = make_loss(problem.loss.name, problem.loss.parameters)
+    rows = []
+    start: FloatArray | None = None
+    for values in itertools.product(*problem.over.values()):
+        point = {name: _plain(name, value) for name, value in zip(problem.over, values, strict=True)}
+        varied, classes = at_point(problem, loss, point)
+        orbits = Orbits.of(classes.proportions, classes.class_counts)
+        refuse_oversize(orbits.n_orbits, field="over")
+        objective = varied.objective(orbits)
+        answer = solve_from(start, objective, orbits, problem)
+        start = answer.solution.cosines
+        rows.append({**point, **row(orbits, answer, problem.class_names)})
+    return SweepReport(
+        problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
+        over={name: [_plain(name, value) for value in values] for name, values in problem.over.items()},
+        rows=rows,
+        collapse=collapse_along(problem, loss),
+        certified=all(entry["certified"] for entry in rows),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _plain(name: str, value: float) -> float:
+    return int(value) if name in WHOLE and value == int(min(value, 2**53)) else value
+
+
+def row(orbits: Orbits, answer: Answer, names: tuple[str, ...]) -> dict[str, Any]:
+    """The figures of one point."""
+    proof, cosines = answer.certificate, answer.solution.cosines
+    structure = classify(orbits, cosines, max(proof.gap, 0.0))
+    rarest = np.argsort(orbits.proportions[orbits.index], kind="stable")[:2]
+    g, h = orbits.index[rarest]
+    angle = float(np.degrees(np.arccos(np.clip(cosines[g, h], -1.0, 1.0))))
+    spectrum = orbits.eigenvalues(orbits.gram_blocks(cosines))
+    return {
+        "value": proof.value,
+        "lower_bound": proof.lower_bound,
+        "gap": proof.gap,
+        "certified": proof.certified,
+        "structure": structure.kind,
+        "groups": names_of(structure.groups, names),
+        "min_cosine": structure.min_cosine,
+        "max_cosine": structure.max_cosine,
+        "min_angle_deg": structure.min_angle_deg,
+        "max_angle_deg": structure.max_angle_deg,
+        "rarest_angle_deg": angle,
+        "rank": int(np.sum(spectrum > structure.tolerance)),
+    }
+
+
+def collapse_along(problem: Sweep, loss: Loss) -> list[dict[str, Any]] | None:
+    """Exact places of full minority collapse along the first parameter, for every value of the second."""
+    first, *second = problem.over
+    if first not in UNITS:
+        return None
+    low, high = min(problem.over[first]), max(problem.over[first])
+    found: list[dict[str, Any]] = []
+    for value in problem.over[second[0]] if second else (None,):
+        point = {} if value is None else {second[0]: value}
+        varied, classes = at_point(problem, loss, point)
+        path = path_over(first, varied, classes)
+        orbits = Orbits.of(classes.proportions, classes.class_counts)
+        if orbits.n_classes < 3 or not path.at(path.scan[0])[0].smooth:
+            continue
+        if first != "majority" and not has_majority(orbits):
+            continue
+        found += [
+            {first: path.value(change.at), **point, "collapsed_above": change.after}
+            for change in collapse_changes(path.between(low, high))
+        ]
+    return found

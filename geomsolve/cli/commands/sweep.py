@@ -1,0 +1,210 @@
+"""How does the geometry change along one or two parameters?"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from geomsolve.analyses.base import to_json
+from geomsolve.analyses.sweep import SweepReport, sweep
+from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss, stacked
+from geomsolve.cli.output import deliver, notify, write_atomically
+from geomsolve.cli.render import chosen, colour, listing, loss_phrase, number, sparkline
+from geomsolve.errors import InputError
+from geomsolve.spec.sweep import Sweep
+
+MOST_ROWS = 40
+"""Rows of the table that are printed; --csv holds all."""
+
+sweep_options = stacked(
+    click.option(
+        "--over",
+        multiple=True,
+        metavar="NAME=RANGE",
+        help="What varies, once or twice: a parameter of the loss, majority or imbalance, with values "
+        "first:last:how-many, log:first:last:how-many, or a list.",
+    ),
+    click.option(
+        "--classes", type=int, metavar="K", help="Number of equally frequent classes; sizes by --over imbalance."
+    ),
+    click.option("--profile", metavar="exp|step", help="How class sizes fall with imbalance (default exp)."),
+)
+
+table_options = stacked(
+    click.option("--csv", "csv_file", metavar="FILE", help="Also write the table to FILE, one row a point."),
+    click.option("--jsonl", metavar="FILE", help="Also write the rows to FILE, one JSON object a line."),
+)
+
+
+@click.command("sweep", epilog="Example: geomsolve sweep --props 0.8,0.12,0.08 --over temperature=log:0.1:2:12")
+@class_options
+@sweep_options
+@loss_options
+@solver_options
+@table_options
+@output_options
+def command(
+    as_json: bool,
+    out: str | None,
+    quiet: bool,
+    no_color: bool,
+    debug: bool,
+    over: tuple[str, ...],
+    csv_file: str | None,
+    jsonl: str | None,
+    **flags: Any,
+) -> int:
+    """How does the geometry change along one or two parameters?
+
+    Solves and proves every point of a range of temperatures, class shares, batch sizes or other parameters, and
+    marks where the smaller classes collapse into one point. Two --over make a phase diagram.
+    """
+    problem = Sweep(over=axes(over), **split_loss(flags))
+    notify(problem.notices, quiet=quiet)
+    report = sweep(problem)
+    if csv_file:
+        write_atomically(csv_file, as_csv(report))
+    if jsonl:
+        write_atomically(jsonl, "".join(to_json(row) + "\n" for row in report.to_dict()["rows"]))
+    return deliver(
+        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color
+    )
+
+
+def axes(over: tuple[str, ...]) -> dict[str, str]:
+    """``name=range`` flags as a dictionary."""
+    found: dict[str, str] = {}
+    for text in over:
+        name, equals, values = text.partition("=")
+        if not equals or not values:
+            raise InputError(f"wanted NAME=RANGE, such as temperature=0.05:1:20, got {text!r}", field="over")
+        if name in found:
+            raise InputError(f"{name} is given twice", field="over")
+        found[name.strip().replace("-", "_")] = values
+    return found
+
+
+def as_csv(report: SweepReport) -> str:
+    """The rows as CSV; groups as class names joined by + and ;."""
+    text = io.StringIO()
+    rows = report.to_dict()["rows"]
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({**row, "groups": ";".join("+".join(group) for group in row["groups"])})
+    return text.getvalue()
+
+
+def show(report: SweepReport, screen: Console, *, quiet: bool) -> None:
+    """Print the answer for a person: sentence, table or grid, collapse, how sure."""
+    screen.print(sentence(report), style="bold")
+    if quiet:
+        return
+    varied = listing([name.replace("_", " ") for name in report.over])
+    loss = {key: value for key, value in report.problem["loss"].items() if key not in report.over}
+    screen.print(f"{loss_phrase(loss)}; {varied} varied.\n")
+    if len(report.over) == 1:
+        screen.print(table(report))
+        plain = not screen.encoding.lower().startswith("utf")
+        for key, name in (("min_angle_deg", "smallest angle"), ("max_angle_deg", "largest angle"), ("value", "loss")):
+            values = [row[key] for row in report.rows]
+            unit = "" if key == "value" else "°"
+            ends = f"{number(values[0], 4)}{unit} to {number(values[-1], 4)}{unit}"
+            screen.print(f"{name:>14}  {sparkline(values, screen.width - 40, plain=plain)}  {ends}")
+        screen.print()
+    else:
+        screen.print(phase_grid(report, screen.width))
+        screen.print("Smallest angle between two classes, in degrees; 0 is collapse.\n")
+    if report.collapse and len(report.over) == 1:
+        (name,) = report.over
+        for change in report.collapse:
+            happens = "sets in" if change["collapsed_above"] else "ends"
+            screen.print(f"Collapse of all smaller classes {happens} at {name} {number(change[name])}.")
+    worst = max(row["gap"] for row in report.rows)
+    points = f"{len(report.rows):,} points"
+    if report.certified:
+        screen.print(f"Proven at all {points}: the loss is within {worst:.1e} of the best ({report.seconds:.2g} s).")
+    else:
+        failed = sum(not row["certified"] for row in report.rows)
+        screen.print(f"NOT PROVEN at {failed} of {points}: the widest gap is {worst:.1e}. Try another --solver.")
+
+
+IN_WORDS = {
+    "general": "irregular (angles differ)",
+    "symmetric by proportion": "irregular (angles differ with class size)",
+}
+
+
+def sentence(report: SweepReport) -> str:
+    """What changes along the sweep."""
+    loss = report.problem["loss"]["name"]
+    kinds = [IN_WORDS.get(row["structure"], row["structure"]) for row in report.rows]
+    if len(report.over) == 2:
+        counts = sorted({kind: kinds.count(kind) for kind in kinds}.items(), key=lambda item: -item[1])
+        return f"Geometries of {loss} on the grid: " + ", ".join(f"{kind} at {n}" for kind, n in counts) + " points."
+    (name,) = report.over
+    values = [number(x, 4) for x in report.over[name]]
+    runs = [list(run) for _, run in itertools.groupby(range(len(kinds)), key=lambda i: kinds[i])]
+    noun = name.replace("_", " ")
+    if len(runs) == 1:
+        low, high = report.rows[0]["min_angle_deg"], report.rows[-1]["min_angle_deg"]
+        return (
+            f"From {noun} {values[0]} to {values[-1]} the geometry of {loss} stays {kinds[0]}; "
+            f"the smallest angle goes from {low:.1f}° to {high:.1f}°."
+        )
+    parts = [f"{kinds[run[0]]} at {' to '.join(dict.fromkeys((values[run[0]], values[run[-1]])))}" for run in runs]
+    return f"Over {noun} the geometry of {loss} is {', then '.join(parts)}."
+
+
+def table(report: SweepReport) -> Table:
+    """One row a point, as many as are worth reading."""
+    (name,) = report.over
+    shown = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
+    for title in (name.replace("_", " "), "smallest angle", "largest angle", "loss value", "gap"):
+        shown.add_column(title, justify="right")
+    shown.add_column("geometry")
+    for position in chosen(len(report.rows), MOST_ROWS):
+        if position is None:
+            shown.add_row(*["…"] * 6)
+            continue
+        row = report.rows[position]
+        points = "; ".join(listing(group, 6) for group in row["groups"])
+        geometry = row["structure"] + (f": {points}" if row["structure"] == "minority collapse" else "")
+        shown.add_row(
+            number(row[name], 5),
+            Text(f"{row['min_angle_deg']:.1f}°", style=colour(row["max_cosine"])),
+            Text(f"{row['max_angle_deg']:.1f}°", style=colour(row["min_cosine"])),
+            number(row["value"], 7),
+            f"{row['gap']:.0e}",
+            geometry,
+        )
+    return shown
+
+
+def phase_grid(report: SweepReport, width: int) -> Table:
+    """Smallest angles over two parameters, the first downwards and the second to the right."""
+    (down, rows), (across, columns) = report.over.items()
+    fits = chosen(len(columns), max(4, (width - 16) // 8))
+    shown = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+    shown.add_column(f"{down} \\ {across}", justify="right")
+    for j in fits:
+        shown.add_column("…" if j is None else number(columns[j], 4), justify="right")
+    for i in chosen(len(rows), MOST_ROWS):
+        if i is None:
+            shown.add_row(*["…"] * (1 + len(fits)))
+            continue
+        cells = []
+        for j in fits:
+            row = None if j is None else report.rows[i * len(columns) + j]
+            cells.append(
+                Text("…") if row is None else Text(f"{row['min_angle_deg']:.1f}", style=colour(row["max_cosine"]))
+            )
+        shown.add_row(Text(number(rows[i], 4), style="bold"), *cells)
+    return shown

@@ -1,0 +1,144 @@
+"""Sweeps: every point as solved on its own, collapse where threshold finds it, files and errors."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+
+import numpy as np
+import pytest
+
+from geomsolve import InputError, solve
+from geomsolve.analyses.sweep import profile
+from geomsolve.cli.render import sparkline
+from geomsolve.spec.imbalance import Imbalance
+from geomsolve.spec.sweep import Sweep, read_range
+from geomsolve.spec.threshold import Threshold
+
+PROPS = [0.8, 0.12, 0.08]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("0:1:5", [0, 0.25, 0.5, 0.75, 1]),
+        ("1:0:3", [1, 0.5, 0]),
+        ("log:0.01:100:5", [0.01, 0.1, 1, 10, 100]),
+        ("1/4,2*0.5", [0.25, 0.5, 0.5]),
+        ("7", [7]),
+    ],
+)
+def test_ranges(text, values):
+    assert read_range(text) == pytest.approx(values)
+
+
+@pytest.mark.parametrize(
+    "text", ["1:2", "1:2:1", "1:2:2.5", "1:1:3", "log:0:1:3", "log:1:2", "a:1:3", "1:nan:3", "1:2:nan"]
+)
+def test_bad_ranges(text):
+    with pytest.raises(ValueError, match=r"range|number"):
+        read_range(text)
+
+
+@pytest.mark.parametrize(
+    ("loss", "name", "values"),
+    [
+        ({"name": "supcon"}, "temperature", [0.1, 0.4, 1.0, 1.7, 2.5, 1.7, 0.4]),
+        ({"name": "infonce", "temperature": 0.5, "sampling": "supervised"}, "negatives", [1, 3, 20, math.inf]),
+        ({"name": "soft-supcon", "temperature": 0.5}, "epsilon", [0.01, 0.05, 0.5]),
+        ({"name": "triplet"}, "margin", [0.5, 1.2, 1.8]),
+    ],
+)
+def test_every_point_is_the_answer_to_its_own_problem(loss, name, values):
+    report = solve(Sweep(props=PROPS, loss=loss, over={name: values}))
+    assert [row[name] for row in report.rows] == values
+    for row, value in zip(report.rows, values, strict=True):
+        alone = solve(Imbalance(props=PROPS, loss={**loss, name: value}))
+        assert row["certified"]
+        assert row["value"] == pytest.approx(alone.value, abs=2e-9)
+        assert row["structure"] == alone.structure.kind
+        assert row["groups"] == alone.groups()
+        if alone.unique:
+            assert row["max_cosine"] == pytest.approx(alone.structure.max_cosine, abs=1e-5)
+
+
+def test_collapse_is_marked_where_threshold_finds_it():
+    report = solve(Sweep(props=PROPS, over={"temperature": "0.5:3:4"}))
+    exact = solve(Threshold(props=PROPS, over="temperature")).threshold["value"]
+    assert [c["temperature"] for c in report.collapse] == pytest.approx([exact], rel=1e-9)
+    assert report.collapse[0]["collapsed_above"] is True
+    assert solve(Sweep(props=PROPS, over={"temperature": [exact * 1.01, exact * 1.02]})).collapse == []
+    share = solve(Threshold(props=PROPS, over="majority", loss={"name": "supcon", "temperature": 1})).threshold["value"]
+    loss = {"name": "supcon", "temperature": 1}
+    report = solve(Sweep(props=PROPS, loss=loss, over={"majority": "0.5:0.99:3"}))
+    assert [c["majority"] for c in report.collapse] == pytest.approx([share], rel=1e-9)
+    assert solve(Sweep(props=PROPS, loss="spectral", over={"majority": [0.5, 0.9]})).collapse == []
+    assert solve(Sweep(props=PROPS, loss="soft-supcon", over={"epsilon": [0.5, 0.9]})).collapse is None
+
+
+def test_two_parameters_make_a_grid_with_an_exact_boundary():
+    report = solve(Sweep(props=PROPS, over={"temperature": "0.5:3:3", "majority": [0.7, 0.9]}))
+    points = [(row["temperature"], row["majority"]) for row in report.rows]
+    assert points == [(t, p) for t in (0.5, 1.75, 3.0) for p in (0.7, 0.9)]
+    boundary = {change["majority"]: change["temperature"] for change in report.collapse}
+    for row in report.rows:
+        collapsed = row["structure"] == "minority collapse"
+        assert collapsed is (row["temperature"] > boundary[row["majority"]])
+    for share, temperature in boundary.items():
+        props = [share, (1 - share) * 0.6, (1 - share) * 0.4]
+        assert solve(Threshold(props=props)).threshold["value"] == pytest.approx(temperature, rel=1e-9)
+
+
+def test_imbalance_profiles():
+    published = np.array([5000, 2997, 1796, 1077, 645, 387, 232, 139, 83, 50])  # CIFAR-10-LT, factor 100
+    assert profile(10, 100, "exp") == pytest.approx(published / published.sum(), rel=2e-2)
+    assert profile(5, 10, "step") == pytest.approx(np.array([10, 10, 1, 1, 1]) / 23)
+    report = solve(Sweep(classes=4, over={"imbalance": [1, 10]}, profile="step", loss={"name": "supcon"}))
+    assert [row["structure"] for row in report.rows] == ["regular simplex", "symmetric by proportion"]
+    wanted = solve(Imbalance(props=[10, 10, 1, 1], loss="supcon"))
+    assert report.rows[1]["value"] == pytest.approx(wanted.value, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("over", "word"),
+    [
+        ({"temp": [1, 2]}, "did you mean 'temperature'"),
+        ({"margin": [1]}, "has no margin"),
+        ({"temperature": [0.0]}, "above 0"),
+        ({"majority": [1.0]}, "between 0 and 1"),
+        ({"batch": [1.5]}, "whole number"),
+        ({"imbalance": "1:10:3"}, "--classes"),
+        ({}, "one or two"),
+        ({"temperature": [1], "batch": [4], "majority": [0.5]}, "one or two"),
+        ({"temperature": "1:2:200000"}, "whole number of values"),
+        ({"temperature": "1:2:1000", "majority": "0.1:0.9:1000"}, "more than"),
+    ],
+)
+def test_errors(over, word):
+    with pytest.raises(InputError) as error:
+        solve(Sweep(props=PROPS, over=over))
+    assert word in str(error.value)
+
+
+def test_command_writes_its_table(run, tmp_path):
+    files = tmp_path / "table.csv", tmp_path / "rows.jsonl"
+    arguments = ["sweep", "--props", "0.8,0.12,0.08", "--over", "temperature=1:2:3", "--over", "batch=4,64"]
+    done = run(*arguments, "--csv", files[0], "--jsonl", files[1], "--json")
+    rows = list(csv.DictReader(files[0].read_text().splitlines()))
+    assert done.json["command"] == "sweep"
+    assert done.json["over"] == {"temperature": [1.0, 1.5, 2.0], "batch": [4, 64]}
+    assert [json.loads(line) for line in files[1].read_text().splitlines()] == done.json["rows"]
+    assert [float(row["value"]) for row in rows] == [row["value"] for row in done.json["rows"]]
+    assert rows[4]["groups"] == "2+3"
+    text = run("sweep", "--props", "0.8,0.12,0.08", "--over", "temperature=1:2:3").stdout
+    assert "minority collapse" in text
+    assert "Collapse of all smaller classes sets in at temperature 1.78537" in text
+    assert run("sweep", "--props", "0.8,0.2", "--over", "temperature").code == 2
+
+
+def test_sparkline():
+    assert sparkline([0, 1, 2, 7], 10) == "▁▂▃█"
+    assert sparkline([3, 3, 3], 10) == "▁▁▁"
+    assert sparkline([0, 7], 10, plain=True) == "_#"
+    assert len(sparkline(list(range(100)), 12)) == 12
