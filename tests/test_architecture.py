@@ -38,6 +38,7 @@ MAY_IMPORT = {
         "uniqueness",
         "weightings",
     },
+    "plots": {"errors", "gram"},
     "descent": {"analyses", "errors", "gram", "spec"},
     "batch": {"_version", "analyses", "errors", "spec"},
 }

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from geomsolve.losses import REGISTRY
+from geomsolve.plots import check_file
 from geomsolve.solvers.choose import SOLVERS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,6 +31,17 @@ output_options = stacked(
     click.option("--quiet", is_flag=True, help="Only the sentence with the answer; no notices."),
     click.option("--no-color", is_flag=True, help="No colour (the variable NO_COLOR does the same)."),
     click.option("--debug", is_flag=True, help="Show the traceback of an error."),
+)
+
+
+def _picture(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+    if path is not None:
+        check_file(path)  # before anything is solved
+    return path
+
+
+plot_option = click.option(
+    "--plot", metavar="FILE", callback=_picture, help="Also draw the answer into FILE (png, svg or pdf)."
 )
 
 solver_options = stacked(

@@ -15,6 +15,7 @@ from rich.console import Console
 from geomsolve.analyses.base import Report
 from geomsolve.analyses.base import to_json as to_json
 from geomsolve.errors import InputError
+from geomsolve.plots import check_file, render
 
 
 def console(*, no_color: bool) -> Console:
@@ -48,15 +49,26 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
 
 
 def deliver(
-    report: Report, show: Callable[[Console], None], *, as_json: bool, out: str | None, no_color: bool, **detail: Any
+    report: Report,
+    show: Callable[[Console], None],
+    *,
+    as_json: bool,
+    out: str | None,
+    no_color: bool,
+    plot: str | None = None,
+    **detail: Any,
 ) -> int:
-    """Give a report to the user, as JSON or by ``show``, and to the file ``out``; returns the exit code.
+    """Give a report to the user, as JSON or by ``show``, and to the files ``out`` and ``plot``; returns the exit code.
 
     ``detail`` is passed on to ``report.to_dict``.
     """
-    text = to_json(report.to_dict(**detail)) if as_json or out else ""
+    answer = report.to_dict(**detail) if as_json or out or plot else {}
+    picture = render(answer, check_file(plot)) if plot else None
+    text = to_json(answer) if as_json or out else ""
     if out:
         write_atomically(out, text + "\n")
+    if plot and picture is not None:
+        write_atomically(plot, picture)
     if as_json:
         click.echo(text)
     else:

@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
-from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss
+from geomsolve.cli.options import class_options, loss_options, output_options, plot_option, solver_options, split_loss
 from geomsolve.cli.output import deliver, notify
 from geomsolve.cli.render import cosine_grid, extreme_pair, listing, loss_phrase, number, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
@@ -23,8 +23,11 @@ from geomsolve.spec.imbalance import Imbalance
 @solver_options
 @click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding, if limited (default: no limit).")
 @click.option("--full", is_flag=True, help="JSON holds every cosine, however many classes there are.")
+@plot_option
 @output_options
-def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, full: bool, **flags: Any) -> int:
+def command(
+    as_json: bool, out: str | None, plot: str | None, quiet: bool, no_color: bool, debug: bool, full: bool, **flags: Any
+) -> int:
     """Which geometry does this loss want for these class proportions?
 
     Prints the optimal arrangement of the class means, named and as a grid of cosines and angles, with a
@@ -39,6 +42,7 @@ def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: 
         as_json=as_json,
         out=out,
         no_color=no_color,
+        plot=plot,
         full=full,
     )
 

@@ -9,7 +9,15 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.levels import LevelsReport, levels
-from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss, stacked
+from geomsolve.cli.options import (
+    class_options,
+    loss_options,
+    output_options,
+    plot_option,
+    solver_options,
+    split_loss,
+    stacked,
+)
 from geomsolve.cli.output import deliver, notify
 from geomsolve.cli.render import loss_phrase, number
 from geomsolve.spec.levels import Levels
@@ -33,8 +41,11 @@ level_options = stacked(
 @level_options
 @loss_options
 @solver_options
+@plot_option
 @output_options
-def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any) -> int:
+def command(
+    as_json: bool, out: str | None, plot: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any
+) -> int:
     """Is my loss value good?
 
     Prints what the loss is worth when all embeddings coincide (total collapse), for untrained embeddings (a random
@@ -47,7 +58,7 @@ def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: 
     notify(problem.notices, quiet=quiet)
     report = levels(problem)
     return deliver(
-        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color
+        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color, plot=plot
     )
 
 

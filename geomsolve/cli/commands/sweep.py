@@ -14,7 +14,15 @@ from rich.text import Text
 
 from geomsolve.analyses.base import to_json
 from geomsolve.analyses.sweep import SweepReport, sweep
-from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss, stacked
+from geomsolve.cli.options import (
+    class_options,
+    loss_options,
+    output_options,
+    plot_option,
+    solver_options,
+    split_loss,
+    stacked,
+)
 from geomsolve.cli.output import deliver, notify, write_atomically
 from geomsolve.cli.render import chosen, colour, listing, loss_phrase, number, sparkline
 from geomsolve.errors import InputError
@@ -49,10 +57,12 @@ table_options = stacked(
 @loss_options
 @solver_options
 @table_options
+@plot_option
 @output_options
 def command(
     as_json: bool,
     out: str | None,
+    plot: str | None,
     quiet: bool,
     no_color: bool,
     debug: bool,
@@ -74,7 +84,7 @@ def command(
     if jsonl:
         write_atomically(jsonl, "".join(to_json(row) + "\n" for row in report.to_dict()["rows"]))
     return deliver(
-        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color
+        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color, plot=plot
     )
 
 

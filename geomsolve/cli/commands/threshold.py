@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.threshold import ThresholdReport, threshold
-from geomsolve.cli.options import class_options, loss_options, output_options, split_loss
+from geomsolve.cli.options import class_options, loss_options, output_options, plot_option, split_loss
 from geomsolve.cli.output import deliver, notify
 from geomsolve.cli.render import listing, loss_phrase, number
 from geomsolve.spec.threshold import Threshold
@@ -21,8 +21,11 @@ NOUNS = {"temperature": "temperature", "majority": "majority share", "batch": "b
 @class_options
 @click.option("--over", metavar="|".join(NOUNS), help="What varies (default temperature); the rest stays as given.")
 @loss_options
+@plot_option
 @output_options
-def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any) -> int:
+def command(
+    as_json: bool, out: str | None, plot: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any
+) -> int:
     """Where do the smaller classes collapse into one point?
 
     Under imbalance a contrastive loss may put all classes but the largest at one point, where no classifier tells
@@ -33,7 +36,7 @@ def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: 
     notify(problem.notices, quiet=quiet)
     report = threshold(problem)
     return deliver(
-        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color
+        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color, plot=plot
     )
 
 

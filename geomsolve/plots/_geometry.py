@@ -1,0 +1,182 @@
+"""Three views of a Gram matrix: cosines as a heatmap, class means on their circle or sphere, angles of all pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from geomsolve.gram.simplex import simplex_cosine
+from geomsolve.gram.structure import angle_degrees
+from geomsolve.gram.types import FloatArray
+from geomsolve.plots._style import BLUE, DIVERGING, FAINT, INK, ORANGE, angles, clipped
+
+NAMED = 24
+"""Classes up to which each is named on an axis."""
+
+WRITTEN = 10
+"""Classes up to which cosines are written into the heatmap."""
+
+TIE = 1e-6
+"""Weight of the circulant that decides between directions in which the means spread alike, so that a regular
+simplex projects to a regular polygon."""
+
+
+def heatmap(axes: Any, gram: FloatArray, names: Sequence[str]) -> None:
+    """Cosines (K, K) between classes, in the order given; the diagonal, which is 1 by definition, is left grey."""
+    k = len(names)
+    off = gram[~np.eye(k, dtype=bool)]
+    limit = max(0.1, min(1.0, float(np.ceil(np.abs(off).max() * 10 - 1e-9) / 10)))
+    shown = np.ma.masked_array(gram, np.eye(k, dtype=bool))
+    axes.set_facecolor("#D9D9D9")
+    image = axes.imshow(shown, cmap=DIVERGING, vmin=-limit, vmax=limit, interpolation="nearest", rasterized=k > 200)
+    bar = axes.figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=2)
+    axes.set_title("Cosine between class means")
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.tick_params(length=0)
+    if k <= NAMED:
+        labels = [clipped(name) for name in names]
+        crowded = max(map(len, labels)) > 2
+        axes.set_xticks(range(k), labels, rotation=90 if crowded else 0)
+        axes.set_yticks(range(k), labels)
+    else:
+        axes.set_xlabel("class, most frequent first")
+        ticks = [0, k // 2, k - 1]
+        axes.set_xticks(ticks, [f"{t + 1:,}" for t in ticks])
+        axes.set_yticks(ticks, [f"{t + 1:,}" for t in ticks])
+    if k <= WRITTEN:
+        for a in range(k):
+            for b in range(k):
+                if a != b:
+                    ink = "white" if abs(gram[a, b]) > 0.65 * limit else INK
+                    text = f"{gram[a, b]:.2f}".replace("-0.00", "0.00")
+                    axes.text(b, a, text, ha="center", va="center", color=ink, fontsize=8 if k <= 6 else 6)
+
+
+def embed(gram: FloatArray, dimensions: int) -> tuple[FloatArray, float]:
+    """Coordinates (K, dimensions) that show most of the Gram matrix, and the share of its trace that they show."""
+    k = gram.shape[0]
+    turn = 2 * np.pi * np.subtract.outer(np.arange(k), np.arange(k)) / k
+    values, vectors = np.linalg.eigh(gram + TIE * np.cos(turn))
+    order = np.argsort(values)[::-1][:dimensions]
+    points = vectors[:, order] * np.sqrt(np.maximum(values[order], 0.0))
+    if points.shape[1] < dimensions:
+        points = np.column_stack([points, np.zeros((k, dimensions - points.shape[1]))])
+    points = points * np.where(points[0] < 0, -1.0, 1.0)  # the first class points right and up
+    return points, float(np.sum(points**2) / k)
+
+
+def means(figure: Any, place: Any, gram: FloatArray, names: Sequence[str], rank: int) -> None:
+    """Class means as unit vectors: on the circle (rank up to 2), the sphere (3), else their best planar shadow."""
+    if rank == 3:
+        _sphere(figure.add_subplot(place, projection="3d"), gram, names)
+        return
+    axes = figure.add_subplot(place)
+    points, share = embed(gram, 2)
+    circle = np.linspace(0, 2 * np.pi, 400)
+    axes.plot(np.cos(circle), np.sin(circle), color=FAINT, linewidth=0.8, zorder=1)
+    many = len(names) > NAMED
+    for x, y in points:
+        axes.plot([0, x], [0, y], color=BLUE, linewidth=0.3 if many else 1.0, alpha=0.5, zorder=2)
+    axes.scatter(points[:, 0], points[:, 1], s=8 if many else 26, color=BLUE, zorder=3, linewidth=0)
+    if not many:
+        _labels(axes, _together(points, names))
+    exact = rank <= 2
+    axes.set_title("Class means (exact)" if exact else f"Class means, best projection to a plane ({share:.0%} shown)")
+    axes.set_aspect("equal")
+    axes.set_xlim(-1.6, 1.6)
+    axes.set_ylim(-1.35, 1.35)
+    axes.set_axis_off()
+
+
+def _labels(axes: Any, labels: Sequence[tuple[FloatArray, str]]) -> None:
+    """Labels beside the circle, left and right, spread so that none covers another, each with a line to its point."""
+    for side in (-1.0, 1.0):
+        mine = sorted((label for label in labels if (label[0][0] >= 0) == (side > 0)), key=lambda label: label[0][1])
+        gap = min(0.19, 2.5 / max(1, len(mine) - 1))
+        heights = [1.1 * float(point[1]) for point, _ in mine]
+        for i in range(1, len(heights)):
+            heights[i] = max(heights[i], heights[i - 1] + gap)
+        for i in reversed(range(len(heights))):
+            heights[i] = min(heights[i], 1.25 - gap * (len(heights) - 1 - i))
+        for (point, text), height in zip(mine, heights, strict=True):
+            spot = side * max(1.08, 0.08 + abs(float(point[0])))
+            axes.plot([point[0], spot], [point[1], height], color=FAINT, linewidth=0.5, zorder=0)
+            axes.text(spot + 0.03 * side, height, text, ha="left" if side > 0 else "right", va="center", fontsize=8)
+
+
+def _together(points: FloatArray, names: Sequence[str]) -> list[tuple[FloatArray, str]]:
+    """One label a point: names of classes that are drawn at the same place, in one."""
+    labels: list[tuple[FloatArray, list[str]]] = []
+    for point, name in zip(points, names, strict=True):
+        for place, shared in labels:
+            if np.abs(place - point).max() < 0.06:
+                shared.append(name)
+                break
+        else:
+            labels.append((point, [name]))
+    texts = []
+    for place, shared in labels:
+        text = ", ".join(clipped(name, 12) for name in shared[:3]) + (f" +{len(shared) - 3}" if len(shared) > 3 else "")
+        texts.append((place, text))
+    return texts
+
+
+def _sphere(axes: Any, gram: FloatArray, names: Sequence[str]) -> None:
+    points, _ = embed(gram, 3)
+    around, down = np.meshgrid(np.linspace(0, 2 * np.pi, 25), np.linspace(0, np.pi, 13))
+    axes.plot_wireframe(
+        np.cos(around) * np.sin(down),
+        np.sin(around) * np.sin(down),
+        np.cos(down),
+        color=FAINT,
+        linewidth=0.25,
+        alpha=0.6,
+    )
+    for x, y, z in points:
+        axes.plot([0, x], [0, y], [0, z], color=BLUE, linewidth=1.2)
+    axes.scatter(*points.T, s=26, color=BLUE, depthshade=False, linewidth=0)
+    if len(names) <= NAMED:
+        for point, label in _together(points, names):
+            axes.text(*(1.18 * point), label, ha="center", va="center", fontsize=8, color=INK)
+    axes.set_title("Class means (exact)", loc="left")
+    axes.set_box_aspect((1, 1, 1), zoom=1.35)
+    axes.set_axis_off()
+
+
+def pair_angles(axes: Any, gram: FloatArray, names: Sequence[str]) -> None:
+    """Angles of all pairs: one line each where they are few, else how many pairs have which angle."""
+    k = len(names)
+    first, second = np.triu_indices(k, 1)
+    values = angles(gram[first, second])
+    regular = angle_degrees(simplex_cosine(k))
+    axes.axvline(regular, color=ORANGE, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1)
+    axes.annotate(
+        f"regular simplex {regular:.1f}°", (regular, 1.0), (0, 3), xycoords=("data", "axes fraction"),
+        textcoords="offset points", ha="center", va="bottom", color=ORANGE, fontsize=8,
+    )  # fmt: skip
+    axes.set_xlabel("angle between class means, degrees")
+    axes.spines["left"].set_visible(False)
+    if values.size <= 15:
+        order = np.argsort(values, kind="stable")
+        axes.scatter(values[order], range(values.size), s=26, color=BLUE, zorder=3, linewidth=0, clip_on=False)
+        labels = [f"{clipped(names[first[i]], 8)} / {clipped(names[second[i]], 8)}" for i in order]
+        axes.set_yticks(range(values.size), labels)
+        axes.tick_params(axis="y", length=0)
+        axes.hlines(range(values.size), 0, values[order], color="#E3E3E3", linewidth=0.8, zorder=0)
+        axes.set_ylim(-0.6, values.size - 0.4)
+    else:
+        low, high = float(values.min()), float(values.max())
+        if high - low < 1.0:
+            low, high = low - 2, high + 2
+        axes.hist(values, bins=np.linspace(low, high, 41), color=BLUE)
+        axes.set_ylabel("pairs of classes")
+        axes.spines["left"].set_visible(True)
+        axes.set_xlim(min(low, regular) - 0.05 * (high - low), max(high, regular) + 0.05 * (high - low))
+        return
+    axes.set_xlim(0, 187)
+    axes.set_xticks([0, 60, 90, 120, 180])

@@ -1,0 +1,74 @@
+"""How all pictures look: legible in print, told apart by colour-blind readers, and nothing that carries no data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+STYLE: Any = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.6,
+    "figure.constrained_layout.use": True,
+    "savefig.dpi": 200,
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+}
+"""matplotlib settings; text stays text in svg and pdf."""
+
+BLUE, ORANGE, GREEN, PURPLE, INK, FAINT = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#222222", "#9A9A9A"
+"""Okabe & Ito's colours, which readers with any colour vision tell apart."""
+
+DIVERGING, SEQUENTIAL = "RdBu_r", "cividis"
+"""Colour maps for signed quantities (0 is white) and for angles."""
+
+
+def spaced_in_log(values: Sequence[float]) -> bool:
+    """Whether ascending values are better seen on a logarithmic axis: positive, uneven, spanning a factor above 8."""
+    steps = np.diff(values)
+    even = steps.size and np.ptp(steps) <= 1e-6 * np.abs(steps).max()
+    return bool(min(values) > 0 and max(values) / min(values) >= 8 and not even)
+
+
+def logarithmic(axes: Any, which: str) -> None:
+    """Make the axis ``which`` of x and y logarithmic, with plain numbers at 1, 2 and 5 times the powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    getattr(axes, f"set_{which}scale")("log")
+    axis = getattr(axes, f"{which}axis")
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}" if value >= 1 else f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
+def clipped(name: str, longest: int = 14) -> str:
+    """A name short enough for a tick label."""
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
+def number(x: float, digits: int = 4) -> str:
+    """A number with that many significant digits."""
+    return f"{x:.{digits}g}"
+
+
+def loss_of(answer: dict[str, Any]) -> str:
+    """The loss of a problem with its numbers, for a title."""
+    loss = answer["problem"]["loss"]
+    shown = [f"{key.replace('_', ' ')} {number(value)}" for key, value in loss.items() if type(value) in (int, float)]
+    return ", ".join([loss["name"], *shown])
+
+
+def angles(cosines: Any) -> Any:
+    """Cosines as angles in degrees."""
+    return np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0)))

@@ -1,0 +1,32 @@
+"""The optimal geometry: cosines, class means, angles of pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geomsolve.plots._geometry import heatmap, means, pair_angles
+from geomsolve.plots._style import clipped, loss_of
+
+
+def figure(answer: dict[str, Any]) -> Any:
+    """The picture of an ``imbalance`` answer."""
+    from matplotlib.figure import Figure
+
+    place = np.array([entry["orbit"] for entry in answer["classes"]])
+    cosines = np.array([[1.0 if x is None else x for x in row] for row in answer["orbit_cosines"]])
+    order = np.argsort(place, kind="stable")
+    gram = cosines[np.ix_(place[order], place[order])]
+    np.fill_diagonal(gram, 1.0)
+    names = [answer["classes"][a]["name"] for a in order]
+    drawn = Figure(figsize=(11, 3.7))
+    grid = drawn.add_gridspec(1, 3, width_ratios=(1.15, 1, 1))
+    heatmap(drawn.add_subplot(grid[0]), gram, names)
+    means(drawn, grid[1], gram, names, answer["rank"])
+    pair_angles(drawn.add_subplot(grid[2]), gram, names)
+    proof = f"proven, gap {answer['gap']:.0e}" if answer["certified"] else "not proven"
+    title = answer["problem"].get("title")
+    heading = f"{loss_of(answer)}: {answer['structure']['kind']}, {proof}"
+    drawn.suptitle(f"{clipped(title, 80)}: {heading}" if title else heading, x=0.01, ha="left", fontsize=10)
+    return drawn

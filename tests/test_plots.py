@@ -1,0 +1,160 @@
+"""Pictures: what they show is what the answer holds; every format and size; clear errors."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from geomsolve import Imbalance, InputError, plots, solve
+from geomsolve.plots._geometry import embed
+from geomsolve.plots._style import spaced_in_log
+from geomsolve.spec.levels import Levels
+from geomsolve.spec.sweep import Sweep
+from geomsolve.spec.threshold import Threshold
+
+pytest.importorskip("matplotlib", reason="pictures are an extra")
+
+MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+def simplex(k):
+    return (k * np.eye(k) - 1) / (k - 1)
+
+
+def made_up(k):
+    """An ``imbalance`` answer for k classes of k sizes, its geometry a simple formula."""
+    p = np.arange(k, 0, -1) / (k * (k + 1) / 2)
+    gram = np.exp(-3 * np.abs(np.subtract.outer(p, p)) / p.max()) - 0.4
+    np.fill_diagonal(gram, 1.0)
+    return {
+        "command": "imbalance",
+        "problem": {"loss": {"name": "supcon", "temperature": 0.1}},
+        "classes": [{"name": f"class {a}", "proportion": p[a], "orbit": a} for a in range(k)],
+        "orbit_cosines": [[None if a == b else gram[a, b] for a in range(k)] for b in range(k)],
+        "rank": k,
+        "gap": 1e-12,
+        "certified": True,
+        "structure": {"kind": "general"},
+    }
+
+
+@pytest.mark.parametrize("suffix", MAGIC)
+def test_formats_are_what_they_say_and_repeat_exactly(suffix):
+    answer = made_up(3)
+    picture = plots.render(answer, suffix)
+    assert picture.startswith(MAGIC[suffix])
+    assert plots.render(answer, suffix) == picture
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 10, 100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_sizes(k):
+    picture = plots.render(made_up(k), "svg")
+    assert len(picture) < 3e6
+    assert (b"class 1</text>" in picture) is (k <= 24)
+
+
+def test_heatmap_shows_the_gram_with_frequent_classes_first():
+    report = solve(Imbalance(props=[0.1, 0.7, 0.2], names=["rare", "often", "some"], loss={"name": "supcon"}))
+    axes = plots.draw(report.to_dict()).axes[0]
+    order = [1, 2, 0]
+    shown = axes.images[0].get_array()
+    off = ~np.eye(3, dtype=bool)
+    assert np.asarray(shown)[off] == pytest.approx(report.gram[np.ix_(order, order)][off])
+    assert np.all(shown.mask == np.eye(3, dtype=bool))
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["often", "some", "rare"]
+
+
+def test_means_are_exact_where_the_rank_allows(rng):
+    for rank in (1, 2, 3):
+        z = rng.standard_normal((7, rank))
+        z /= np.linalg.norm(z, axis=1, keepdims=True)
+        points, share = embed(z @ z.T, max(rank, 2))
+        assert points @ points.T == pytest.approx(z @ z.T, abs=1e-5)
+        assert share == pytest.approx(1, abs=1e-5)
+    points, share = embed(simplex(10), 2)  # the best plane shows 2 of 9 equal directions
+    assert share == pytest.approx(2 / 9, abs=1e-4)
+    turns = np.sort(np.degrees(np.arctan2(*points.T)))
+    assert np.diff(turns) == pytest.approx(np.full(9, 36), abs=1e-3)
+
+
+def test_a_projection_says_that_it_is_one():
+    def titles(answer):
+        return [axes.get_title(loc="left") for axes in plots.draw(answer).axes]
+
+    assert "Class means (exact)" in titles(solve(Imbalance(props=[0.5, 0.3, 0.2])).to_dict())
+    assert "Class means (exact)" in titles(solve(Imbalance(props=[0.4, 0.3, 0.2, 0.1])).to_dict())
+    ten = solve(Imbalance(props=[0.1] * 10)).to_dict()
+    assert "Class means, best projection to a plane (22% shown)" in titles(ten)
+
+
+def test_sweep_draws_its_rows_and_marks_collapse():
+    report = solve(Sweep(props=[0.8, 0.12, 0.08], over={"temperature": "0.5:3:5"}))
+    upper, lower = plots.draw(report.to_dict()).axes
+    curves = {line.get_label(): line for line in upper.get_lines()}
+    assert curves["smallest"].get_ydata() == pytest.approx([row["min_angle_deg"] for row in report.rows])
+    assert lower.get_lines()[0].get_ydata() == pytest.approx([row["value"] for row in report.rows])
+    assert any(line.get_xdata()[0] == pytest.approx(report.collapse[0]["temperature"]) for line in upper.get_lines())
+
+
+def test_phase_diagram_has_every_point():
+    over = {"temperature": [0.5, 1.5, 3.0], "majority": [0.6, 0.8, 0.9, 0.95]}
+    report = solve(Sweep(props=[0.8, 0.12, 0.08], over=over))
+    mesh = plots.draw(report.to_dict()).axes[0].collections[0]
+    wanted = np.reshape([row["min_angle_deg"] for row in report.rows], (3, 4))
+    assert np.asarray(mesh.get_array()).reshape(3, 4) == pytest.approx(wanted)
+
+
+def test_lines_of_merged_classes_meet():
+    answer = solve(Threshold(props=[0.9, 0.06, 0.04])).to_dict()
+    axes = plots.draw(answer).axes[0]
+    first, second, third = axes.get_lines()[:3]
+    assert second.get_ydata()[0] != third.get_ydata()[0]
+    assert second.get_ydata()[-1] == third.get_ydata()[-1] != first.get_ydata()[-1]
+    assert second.get_xdata()[1] == pytest.approx(answer["threshold"]["value"])
+
+
+def test_other_answers_can_be_drawn():
+    for problem in (
+        Threshold(props=[0.9, 0.1]),
+        Threshold(props=[0.7, 0.2, 0.1], over="majority", loss="triplet"),
+        Threshold(props=[0.87, 0.08, 0.05], over="batch", loss={"name": "supcon", "temperature": 1}),
+        Levels(batch=64, classes=6, loss_value=5.0),
+        Levels(loss="triplet", classes=6),
+        Sweep(props=[0.5, 0.5], over={"temperature": [1]}),
+        Sweep(props=[0.5, 0.3, 0.2], over={"temperature": [1, 2], "batch": [4]}),
+        Sweep(props=[0.5, 0.3, 0.2], over={"negatives": [4, np.inf]}, loss="infonce"),
+    ):
+        assert plots.render(solve(problem).to_dict(), "svg").startswith(b"<?xml")
+    assert plots.draw({"command": "validate"}) is None
+
+
+def test_logarithmic_axes_only_for_uneven_values():
+    assert spaced_in_log([0.1, 1, 10])
+    assert not spaced_in_log(np.linspace(0.1, 3, 20).tolist())
+    assert not spaced_in_log([0, 1, 100])
+
+
+def test_command_draws(run, tmp_path):
+    done = run("imbalance", "--props", "0.7,0.2,0.1", "--plot", tmp_path / "a.svg", "--quiet")
+    assert done.code == 0
+    assert (tmp_path / "a.svg").read_bytes().startswith(b"<?xml")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.svg"]
+
+
+@pytest.mark.parametrize("name", ["a.gif", "a", "no/such/folder/a.png"])
+def test_a_bad_file_is_refused_before_solving(run, tmp_path, name):
+    done = run("imbalance", "--props", "0.7,0.2,0.1", "--plot", tmp_path / name)
+    assert (done.code, done.stdout) == (2, "")
+    assert done.stderr.startswith("Error: --plot: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_matplotlib_one_message_says_what_to_install(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *_: None)
+    done = run("imbalance", "--props", "0.7,0.2,0.1", "--plot", tmp_path / "a.png")
+    assert (done.code, done.stdout) == (2, "")
+    assert done.stderr == "Error: --plot: pictures need matplotlib: pip install 'geomsolve[plot]'\n"
+    with pytest.raises(InputError, match="matplotlib"):
+        plots.check_file("a.png")
