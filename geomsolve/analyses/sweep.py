@@ -63,7 +63,7 @@ def profile(n_classes: int, factor: float, rule: str) -> tuple[float, ...]:
     return tuple((sizes / sizes.sum()).tolist())
 
 
-def check(problem: Sweep) -> None:
+def validate(problem: Sweep) -> None:
     """InputError for a parameter or value that makes no sense, without solving."""
     loss = make_loss(problem.loss.name, problem.loss.parameters)
     for name, values in problem.over.items():
@@ -110,7 +110,7 @@ def solve_from(start: FloatArray | None, objective: Objective, orbits: Orbits, p
 
 def sweep(problem: Sweep) -> SweepReport:
     """Answer the question of :class:`Sweep`."""
-    check(problem)
+    validate(problem)
     began = time.perf_counter()
     loss = make_loss(problem.loss.name, problem.loss.parameters)
     rows = []
