@@ -14,6 +14,8 @@ WHERE: dict[str, tuple[tuple[str, ...], ...]] = {
     "min_cosine": (("structure", "min_cosine"),),
     "max_cosine": (("structure", "max_cosine"), ("max_cosine",)),
     "threshold": (("threshold",), ("nearest_threshold",)),
+    "collapse": (("collapse",),),
+    "position": (("position",),),
 }
 """Where the reports of the various kinds hold what is expected: the first path that there is."""
 

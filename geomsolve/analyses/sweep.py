@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -37,15 +38,17 @@ CLASS_AXES = ("majority", "imbalance")
 class SweepReport(Report):
     """One row a point, the last parameter of ``over`` varying fastest.
 
-    ``rows`` hold the parameters, ``value``, ``lower_bound``, ``gap``, ``certified``, ``structure``, ``groups``, extreme
-    cosines and angles, ``rank`` and ``rarest_angle_deg``, the angle between the two least frequent classes.
-    ``collapse`` lists where full minority collapse sets in or ends along the first parameter, within its range, for
-    every value of the second; None where that parameter has no such thresholds.
+    ``summary`` says which structures there are, and at how many points.  ``rows`` hold the parameters, ``value``,
+    ``lower_bound``, ``gap``, ``certified``, ``structure``, ``groups``, extreme cosines and angles, ``rank`` and
+    ``rarest_angle_deg``, the angle between the two least frequent classes.  ``collapse`` lists where full minority
+    collapse sets in or ends along the first parameter, within its range, for every value of the second; None where
+    that parameter has no such thresholds.
     """
 
     command: ClassVar[str] = "sweep"
 
     over: dict[str, list[float]]
+    summary: str
     rows: list[dict[str, Any]]
     collapse: list[dict[str, Any]] | None
     certified: bool
@@ -127,6 +130,7 @@ def sweep(problem: Sweep) -> SweepReport:
     return SweepReport(
         problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
         over={name: [_plain(name, value) for value in values] for name, values in problem.over.items()},
+        summary=summary(rows),
         rows=rows,
         collapse=collapse_along(problem, loss),
         certified=all(entry["certified"] for entry in rows),
@@ -160,6 +164,12 @@ def row(orbits: Orbits, answer: Answer, names: tuple[str, ...]) -> dict[str, Any
         "rarest_angle_deg": angle,
         "rank": int(np.sum(spectrum > structure.tolerance)),
     }
+
+
+def summary(rows: list[dict[str, Any]]) -> str:
+    """Which structures there are, and at how many points, the most frequent first."""
+    counts = Counter(entry["structure"] for entry in rows)
+    return ", ".join(f"{kind} at {count}" for kind, count in counts.most_common()) + f" of {len(rows):,} points"
 
 
 def collapse_along(problem: Sweep, loss: Loss) -> list[dict[str, Any]] | None:

@@ -33,9 +33,14 @@ def check_file(path: str) -> str:
         raise InputError(f"a picture ends in {', '.join('.' + f for f in FORMATS)}, got {path!r}", field="plot")
     if not Path(path).parent.is_dir():
         raise InputError(f"there is no folder {str(Path(path).parent)!r}", field="plot")
-    if importlib.util.find_spec("matplotlib") is None:
-        raise InputError("pictures need matplotlib: pip install 'geomsolve[plot]'", field="plot")
+    check_matplotlib(field="plot")
     return suffix
+
+
+def check_matplotlib(*, field: str = "") -> None:
+    """InputError saying what to install, if pictures cannot be drawn."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise InputError("pictures need matplotlib: pip install 'geomsolve[plot]'", field=field)
 
 
 def draw(answer: dict[str, Any]) -> Figure | None:

@@ -80,8 +80,8 @@ def means(figure: Any, place: Any, gram: FloatArray, names: Sequence[str], rank:
     circle = np.linspace(0, 2 * np.pi, 400)
     axes.plot(np.cos(circle), np.sin(circle), color=FAINT, linewidth=0.8, zorder=1)
     many = len(names) > NAMED
-    for x, y in points:
-        axes.plot([0, x], [0, y], color=BLUE, linewidth=0.3 if many else 1.0, alpha=0.5, zorder=2)
+    for x, y in points if not many else ():
+        axes.plot([0, x], [0, y], color=BLUE, linewidth=1.0, alpha=0.5, zorder=2)
     axes.scatter(points[:, 0], points[:, 1], s=8 if many else 26, color=BLUE, zorder=3, linewidth=0)
     if not many:
         _labels(axes, _together(points, names))

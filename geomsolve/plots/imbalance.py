@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from geomsolve.plots._geometry import heatmap, means, pair_angles
-from geomsolve.plots._style import clipped, loss_of
+from geomsolve.plots._style import loss_of
 
 
 def figure(answer: dict[str, Any]) -> Any:
@@ -26,7 +26,5 @@ def figure(answer: dict[str, Any]) -> Any:
     means(drawn, grid[1], gram, names, answer["rank"])
     pair_angles(drawn.add_subplot(grid[2]), gram, names)
     proof = f"proven, gap {answer['gap']:.0e}" if answer["certified"] else "not proven"
-    title = answer["problem"].get("title")
-    heading = f"{loss_of(answer)}: {answer['structure']['kind']}, {proof}"
-    drawn.suptitle(f"{clipped(title, 80)}: {heading}" if title else heading, x=0.01, ha="left", fontsize=10)
+    drawn.suptitle(f"{loss_of(answer)}: {answer['structure']['kind']}, {proof}", x=0.01, ha="left", fontsize=10)
     return drawn

@@ -63,9 +63,11 @@ class Expectation(BaseModel):
     min_cosine: Near | None = Field(None, description="smallest cosine between two classes")
     max_cosine: Near | None = Field(None, description="largest cosine between two classes")
     threshold: Near | None = Field(None, description="where classes collapse; null if nowhere")
+    collapse: Near | None = Field(None, description="loss value of total collapse")
+    position: Near | None = Field(None, description="where a loss value stands: 0 at the optimum, 1 at collapse")
     tolerance: float = Field(TOLERANCE, ge=0, strict=True, description="of every number that has none of its own")
 
-    @field_validator("value", "min_cosine", "max_cosine", "threshold", mode="before")
+    @field_validator("value", "min_cosine", "max_cosine", "threshold", "collapse", "position", mode="before")
     @classmethod
     def _plain(cls, value: Any) -> Any:
         return value if value is None or isinstance(value, (dict, Near)) else {"value": value}

@@ -36,6 +36,8 @@ HEADLINES = (
     ("verdict",),
     ("structure", "kind"),
     ("threshold", "value"),
+    ("reason",),
+    ("summary",),
     ("optimum",),
     ("best_min_angle_deg",),
     ("max_gram_error",),
@@ -209,7 +211,7 @@ def headline(row: Row) -> str:
     found, answer = look(row, HEADLINES)
     if not found or answer is None:
         return ""
-    if isinstance(answer, float):
+    if isinstance(answer, (int, float)):
         return f"{answer:.6g}"
     groups = look(row, (("structure", "groups"),))[1]
     if answer == "minority collapse" and groups:

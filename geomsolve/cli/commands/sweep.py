@@ -157,8 +157,7 @@ def sentence(report: SweepReport) -> str:
     loss = report.problem["loss"]["name"]
     kinds = [IN_WORDS.get(row["structure"], row["structure"]) for row in report.rows]
     if len(report.over) == 2:
-        counts = sorted({kind: kinds.count(kind) for kind in kinds}.items(), key=lambda item: -item[1])
-        return f"Geometries of {loss} on the grid: " + ", ".join(f"{kind} at {n}" for kind, n in counts) + " points."
+        return f"Geometries of {loss} on the grid: {report.summary}."
     (name,) = report.over
     values = [number(x, 4) for x in report.over[name]]
     runs = [list(run) for _, run in itertools.groupby(range(len(kinds)), key=lambda i: kinds[i])]

@@ -1,0 +1,75 @@
+"""Put many answers on one page for a browser."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from geomsolve.batch.gather import gather
+from geomsolve.batch.rows import exit_code
+from geomsolve.cli.commands.batch import answered, headline, with_progress
+from geomsolve.cli.output import write_atomically
+from geomsolve.cli.page import Row, page
+from geomsolve.errors import InputError
+from geomsolve.plots import check_matplotlib
+
+NEEDED = ("command", "problem", "file", "sha256", "status", "error")
+"""Keys of a row that batch writes."""
+
+
+@click.command("report", epilog="Example: geomsolve report problems/collapse --out report.html")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--out", required=True, metavar="FILE", help="The page to write.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Worker processes (default: one a core).")
+@click.option("--quiet", is_flag=True, help="No progress and no closing sentence.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def command(paths: tuple[str, ...], out: str, jobs: int | None, quiet: bool, debug: bool) -> int:
+    """Put many answers on one page for a browser.
+
+    PATHs are problem files, folders or globs, which are solved, or files ending in .jsonl that geomsolve batch wrote.
+    The page needs nothing but itself: a table to sort and filter, each answer with its picture, proof and the command
+    that gives it. The exit code is that of the most severe answer, as for batch.
+    """
+    if not Path(out).parent.is_dir():
+        raise InputError(f"there is no folder {str(Path(out).parent)!r}", field="out")
+    check_matplotlib()
+    stored = [path for path in paths if path.endswith(".jsonl")]
+    rows = [row for path in stored for row in read_rows(path)]
+    files = [path for path in paths if path not in stored]
+    if files:
+        entries = gather(files)
+        fresh: dict[int, Row] = {}
+        answers = answered(entries, {}, jobs=jobs, backend="loky", scheduler=None, timeout=None)
+        with closing(with_progress(answers, 0, len(entries), Console(stderr=True), quiet=quiet)) as stream:
+            for position, row in stream:
+                fresh[position] = row
+        rows += [fresh[position] for position in sorted(fresh)]
+    if not rows:
+        raise InputError("there is no answer to report")
+    write_atomically(out, page(rows, headline))
+    if not quiet:
+        click.echo(f"{len(rows):,} answers on {out}")
+    return exit_code(rows)
+
+
+def read_rows(path: str) -> list[Row]:
+    """The rows of a file that batch wrote; InputError naming the line that is none."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise InputError(f"{path!r} is not a text file") from None
+    rows = []
+    for number, line in enumerate(lines, 1):
+        try:
+            row: Any = json.loads(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict) or any(key not in row for key in NEEDED):
+            raise InputError(f"{path}:{number}: this is no row that geomsolve batch wrote")
+        rows.append(row)
+    return rows

@@ -1,0 +1,184 @@
+"""One self-contained page about many answers: a table that sorts and filters, then each answer with its picture.
+
+The page loads nothing: styles, script and pictures (svg) stand in it, and its content security policy forbids the
+rest.  It is made from rows as ``geomsolve batch`` writes them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from geomsolve import plots
+from geomsolve._version import __version__
+from geomsolve.analyses.expectation import look
+from geomsolve.cli.main import flag_of
+
+Row = dict[str, Any]
+
+COLUMNS = ("problem", "question", "loss", "answer", "value", "gap", "status")
+NUMBERS = {"value": (("value",), ("optimum", "value"), ("optimum",)), "gap": (("gap",), ("optimum", "gap"))}
+"""Columns that sort as numbers, and where a row holds them."""
+
+PROOF: tuple[tuple[Any, ...], ...] = (
+    ("loss value", ("value",), ("optimum", "value"), ("optimum",)),
+    ("no embedding goes below", ("lower_bound",), ("optimum", "lower_bound")),
+    ("gap", ("gap",), ("optimum", "gap")),
+    ("proven", ("certified",), ("optimum", "certified")),
+    ("only optimum", ("unique",)),
+    ("rank", ("rank",)),
+    ("smallest angle, degrees", ("structure", "min_angle_deg")),
+    ("largest angle, degrees", ("structure", "max_angle_deg")),
+    ("solver", ("solver", "name")),
+    ("why this solver", ("solver", "reason")),
+    ("seconds", ("solver", "seconds"), ("seconds",)),
+)
+"""Figures of an answer: what they are called and where a row holds them."""
+
+DERIVED = {"kind", "title", "why", "expect", "proportions", "registered"}
+"""Keys of a problem that are no flags."""
+
+DEFAULTS = {"solver": "auto", "tolerance": 1e-6, "seed": 0}
+
+LONGEST_COMMAND = 2000
+"""Characters beyond which a command is given by its problem file instead of by flags."""
+
+
+def command_of(row: Row) -> str:
+    """A command line that answers the problem of a row again: by flags where they are few, else by its file."""
+    words = ["geomsolve", str(row["command"])]
+    problem = row["problem"]
+    loss = problem.get("loss")
+    settings = {key: value for key, value in problem.items() if key not in DERIVED and DEFAULTS.get(key) != value}
+    if isinstance(loss, dict):
+        settings["loss"] = loss.get("name")
+        settings.update({f"loss.{key}": value for key, value in loss.items() if key != "name"})
+    for key, value in settings.items():
+        if value is None or value is False:
+            continue
+        flag = flag_of(key)
+        if value is True:
+            words.append(flag)
+        elif isinstance(value, dict):
+            words += [word for name, values in value.items() for word in (flag, f"{name}={_listed(values)}")]
+        else:
+            words += [flag, _listed(value)]
+    line = shlex.join(words)
+    return line if len(line) <= LONGEST_COMMAND else shlex.join(["geomsolve", "batch", str(row["file"])])
+
+
+def _listed(value: Any) -> str:
+    """A value as a flag takes it."""
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        return ";".join(_listed(part) for part in value)
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def name_of(row: Row) -> str:
+    """What a row is called: its title, else its file."""
+    problem = row["problem"] if isinstance(row["problem"], dict) else {}
+    return str(problem.get("title") or row["file"])
+
+
+def loss_of(row: Row) -> str:
+    """The loss of a row with its numbers."""
+    loss = row["problem"].get("loss") if isinstance(row["problem"], dict) else None
+    if not isinstance(loss, dict):
+        return str(loss or "")
+    numbers = {key: f"{x:g}" if type(x) is float else str(x) for key, x in loss.items() if x is not False}
+    name = numbers.pop("name", "supcon")
+    return ", ".join([name, *(f"{key.replace('_', ' ')} {text}" for key, text in numbers.items())])
+
+
+def picture_of(row: Row, name: str) -> str:
+    """The picture of a row as an svg element whose ids all begin with ``name``; empty where there is none."""
+    if row["status"] in ("invalid", "failed"):
+        return ""
+    picture = plots.render(row, "svg")
+    if picture is None:
+        return ""
+    text = picture.decode()
+    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    return re.sub(r'( id="|href="#|url\(#)', rf"\g<1>{name}-", text)
+
+
+def shown(value: Any) -> str:
+    """A figure as text."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def page(rows: Sequence[Row], headline: Callable[[Row], str]) -> str:
+    """The page; ``headline`` tells the answer of a row in a few words."""
+    here = Path(__file__)
+    counts = {status: sum(row["status"] == status for row in rows) for row in rows for status in [row["status"]]}
+    summary = ", ".join(f"{count:,} {status}" for status, count in sorted(counts.items()))
+    heads = "".join(
+        f'<th scope="col"{_class(column)}><button type="button" data-column="{column}">{column}</button></th>'
+        for column in COLUMNS
+    )
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+<title>geomsolve report</title>
+<style>{here.with_suffix(".css").read_text(encoding="utf-8")}</style>
+</head>
+<body>
+<h1>Optimal geometries, with proofs</h1>
+<p class="faint">{len(rows):,} problems: {summary}. Values in nats. Made by geomsolve {__version__}.</p>
+<input id="filter" type="search" placeholder="Filter: words that a row contains" aria-label="Filter the table">
+<p class="faint" id="shown" role="status">{len(rows)} of {len(rows)} shown</p>
+<div class="wide"><table>
+<thead><tr>{heads}</tr></thead>
+<tbody>
+{"".join(_table_row(i, row, headline(row)) for i, row in enumerate(rows, 1))}</tbody>
+</table></div>
+{"".join(_article(i, row, headline(row)) for i, row in enumerate(rows, 1))}
+<script>{here.with_suffix(".js").read_text(encoding="utf-8")}</script>
+</body>
+</html>
+"""
+
+
+def _class(column: str) -> str:
+    return ' class="number"' if column in NUMBERS else ""
+
+
+def _table_row(number: int, row: Row, answer: str) -> str:
+    cells = [f'<td><a href="#problem-{number}">{escape(name_of(row))}</a></td>']
+    cells += [f"<td>{escape(text)}</td>" for text in (str(row["command"] or ""), loss_of(row), answer)]
+    for column, paths in NUMBERS.items():
+        value = look(row, paths)[1]
+        real = isinstance(value, (int, float)) and not isinstance(value, bool)
+        text = f"{value:{'.0e' if column == 'gap' else '.6g'}}" if real else ""
+        cells.append(f'<td class="number" data-value="{value if real else ""}">{text}</td>')
+    cells.append(f'<td class="status {row["status"]}">{row["status"]}</td>')
+    return f'<tr data-article="problem-{number}">{"".join(cells)}</tr>\n'
+
+
+def _article(number: int, row: Row, answer: str) -> str:
+    parts = [f'<article id="problem-{number}">', f"<h2>{escape(name_of(row))}</h2>"]
+    problem = row["problem"] if isinstance(row["problem"], dict) else {}
+    if problem.get("why"):
+        parts.append(f"<p>{escape(str(problem['why']))}</p>")
+    parts.append(f'<p><strong>{escape(answer or "no answer")}</strong> <span class="{row["status"]}">'
+                 f'({row["status"]})</span></p>')  # fmt: skip
+    if row["error"]:
+        parts.append(f"<pre>{escape(row['error'])}</pre>")
+    parts.append(f"<figure>{picture_of(row, f'picture-{number}')}</figure>")
+    figures = [(label, look(row, tuple(paths))[1]) for label, *paths in PROOF]
+    items = [(label, shown(value)) for label, value in figures if value is not None and not isinstance(value, dict)]
+    items.append(("file", str(row["file"])))
+    parts.append("<dl>" + "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in items) + "</dl>")
+    if row["status"] != "invalid":
+        parts.append(f"<p>To reproduce:</p><pre><code>{escape(command_of(row))}</code></pre>")
+    return "\n".join([*parts, "</article>", ""])

@@ -1,0 +1,241 @@
+"""The page of many answers: what stands on it, that it needs nothing else, and that it works in a browser."""
+
+from __future__ import annotations
+
+import html
+import html.parser
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from geomsolve.cli.page import command_of
+
+pytest.importorskip("matplotlib", reason="pictures are an extra")
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+
+PROBLEMS = """\
+title: Mild <b>imbalance</b> & co
+why: Where "quotes" and <tags> stand in the text.
+kind: imbalance
+props: [0.7, 0.2, 0.1]
+names: [often, some, rare]
+loss: {name: supcon, temperature: 0.5}
+expect: {structure: general}
+---
+title: Collapse
+kind: imbalance
+props: [0.95, 0.025, 0.025]
+loss: {name: supcon, temperature: 1}
+expect: {structure: regular simplex}
+---
+title: A stuck loss
+kind: levels
+batch: 64
+classes: 6
+base_temperature: 0.07
+loss_value: 6.92
+---
+title: Where it collapses
+kind: threshold
+props: [0.9, 0.06, 0.04]
+loss: {name: infonce, temperature: 1, sampling: supervised}
+---
+title: A sweep
+kind: sweep
+props: [0.8, 0.12, 0.08]
+over: {temperature: "1:2:3", batch: [4, 64]}
+---
+title: Broken
+kind: imbalance
+props: [0.7, 0.2]
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The rows of a batch, and the page made of them."""
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "problems.yaml").write_text(PROBLEMS)
+    command = [sys.executable, "-m", "geomsolve"]
+    batch = subprocess.run(
+        [*command, "batch", "problems.yaml", "--out", "rows.jsonl", "--jobs", "1"],
+        cwd=folder,
+        capture_output=True,
+        check=False,
+    )
+    assert batch.returncode == 2
+    done = subprocess.run(
+        [*command, "report", "rows.jsonl", "--out", "page.html"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (2, "6 answers on page.html\n", "")
+    assert sorted(path.name for path in folder.iterdir()) == ["page.html", "problems.yaml", "rows.jsonl"]
+    rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+    return folder, rows
+
+
+class Outline(html.parser.HTMLParser):
+    """What a page loads, and how deep its elements nest at the end."""
+
+    def __init__(self):
+        super().__init__()
+        self.loads, self.ids, self.open = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            if name in ("src", "href", "xlink:href", "srcset", "action"):
+                self.loads.append(value)
+            if name == "id":
+                self.ids.append(value)
+        if tag not in ("meta", "input"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in ("meta", "input"):
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_loads_nothing(made):
+    folder, _ = made
+    text = (folder / "page.html").read_text()
+    outline = Outline()
+    outline.feed(text)
+    assert outline.open == []
+    assert all(link.startswith(("#", "data:")) for link in outline.loads)
+    assert len(set(outline.ids)) == len(outline.ids), "ids of pictures must not meet"
+    assert not re.search(r"url\((?!['\"]?#)", text)
+    assert "default-src 'none'" in text
+
+
+def test_the_page_says_what_the_rows_hold(made):
+    folder, rows = made
+    text = (folder / "page.html").read_text()
+    assert "Mild &lt;b&gt;imbalance&lt;/b&gt; &amp; co" in text
+    assert "<b>imbalance" not in text
+    for row in rows:
+        articles = re.findall(r"<article.*?</article>", text, flags=re.DOTALL)
+        title = html.escape(row["problem"]["title"])
+        (mine,) = (article for article in articles if f"<h2>{title}</h2>" in article)
+        assert ("<svg" in mine) is (row["status"] != "invalid")
+        if row["command"] == "imbalance" and "gap" in row:
+            assert f"{row['value']:.9g}" in mine
+            assert f"{row['lower_bound']:.9g}" in mine
+    assert "expected structure regular simplex, got minority collapse" in text
+    assert "sum to 0.9" in text
+
+
+def test_the_command_of_a_row_gives_its_answer_again(made, run):
+    _, rows = made
+    for row in rows:
+        if row["status"] == "invalid":
+            continue
+        program, *arguments = shlex.split(command_of(row))
+        assert program == "geomsolve"
+        again = run(*arguments, "--json").json
+        assert set(row) - set(again) == {"file", "sha256", "status", "error"}
+        for key in {"value", "optimum", "position", "collapse"} & set(row):
+            if isinstance(row[key], float):
+                assert again[key] == pytest.approx(row[key], rel=1e-9)
+        if row["command"] == "threshold":
+            assert again["threshold"] == row["threshold"]
+        if row["command"] == "sweep":
+            first, second = (
+                {(r["temperature"], r["batch"]): (r["structure"], r["groups"]) for r in a["rows"]} for a in (again, row)
+            )
+            assert first == second
+
+
+def browse(folder, script, name):
+    """The page's DOM after ``script`` ran at its end, from a file:// address."""
+    page = (folder / "page.html").read_text().replace("</body>", f"<script>{script}</script></body>")
+    (folder / f"{name}.html").write_text(page)
+    done = subprocess.run(
+        [
+            BROWSER,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            f"--user-data-dir={folder / name}",
+            "--dump-dom",
+            (folder / f"{name}.html").as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    body = done.stdout.partition("<tbody>")[2].partition("</tbody>")[0]
+    visible = re.findall(r'<tr data-article="([^"]*)"(?: hidden="")?>', body)
+    hidden = re.findall(r'<tr data-article="([^"]*)" hidden="">', body)
+    gaps = re.findall(r'<td class="number" data-value="([^"]*)">[^<]*</td><td class="status', body)
+    return done.stdout, visible, hidden, gaps
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+def test_a_click_on_a_column_sorts(made):
+    folder, rows = made
+    click = "document.querySelector('button[data-column={}]').click();"
+    dom, order, _, gaps = browse(folder, click.format("gap"), "once")
+    numbers = [float(gap) for gap in gaps if gap]
+    assert numbers == sorted(numbers)
+    assert numbers[0] < numbers[-1]
+    assert gaps[len(numbers) :] == [""] * (len(rows) - len(numbers)), "rows without a gap come last"
+    assert 'aria-sort="ascending"' in dom
+    dom, _, _, gaps = browse(folder, click.format("gap") * 2, "twice")
+    assert [float(gap) for gap in gaps if gap] == numbers[::-1]
+    assert gaps[-1] == ""
+    assert 'aria-sort="descending"' in dom
+    _, order, _, _ = browse(folder, click.format("problem"), "names")
+    titles = [row["problem"]["title"] for row in rows]
+    assert [titles[int(name.removeprefix("problem-")) - 1] for name in order] == sorted(titles, key=str.lower)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+def test_words_filter_rows_and_articles(made):
+    folder, rows = made
+    script = (
+        "const f = document.getElementById('filter'); f.value = 'SUPCON collapse'; f.dispatchEvent(new Event('input'));"
+    )
+    dom, order, hidden, _ = browse(folder, script, "filtered")
+    assert len(order) == 6
+    titles = {rows[int(name.removeprefix("problem-")) - 1]["problem"]["title"] for name in set(order) - set(hidden)}
+    assert titles == {"Collapse", "A sweep"}
+    assert "2 of 6 shown" in dom
+    for name in order:
+        assert (f'<article id="{name}" hidden="">' in dom) is (name in hidden)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [("not json\n", "rows.jsonl:1: this is no row"), ('{"command": "imbalance"}\n', "rows.jsonl:1"), ("", "no answer")],
+)
+def test_a_file_that_batch_did_not_write(run, tmp_path, content, words):
+    (tmp_path / "rows.jsonl").write_text(content)
+    done = run("report", tmp_path / "rows.jsonl", "--out", tmp_path / "page.html")
+    assert (done.code, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_problem_files_are_solved(run, tmp_path):
+    (tmp_path / "a.yaml").write_text("kind: imbalance\nprops: [0.5, 0.5]\n")
+    done = run("report", tmp_path / "a.yaml", "--out", tmp_path / "page.html", "--jobs", "1")
+    assert done.code == 0
+    assert "antipodal" in (tmp_path / "page.html").read_text()
+    assert run("report", tmp_path / "b.yaml", "--out", tmp_path / "page.html").code == 2
+    assert run("report", tmp_path / "a.yaml", "--out", tmp_path / "no" / "page.html").code == 2
