@@ -18,14 +18,20 @@ if TYPE_CHECKING:
     from geomsolve.analyses import solve
     from geomsolve.analyses.base import Report
     from geomsolve.analyses.imbalance import ImbalanceReport
+    from geomsolve.analyses.levels import LevelsReport
     from geomsolve.analyses.realizable import CasesReport, RealizableReport
+    from geomsolve.analyses.sweep import SweepReport
+    from geomsolve.analyses.threshold import ThresholdReport
     from geomsolve.certificate import Certificate, certify
     from geomsolve.errors import GeomsolveError, InputError, SolverError
     from geomsolve.gram.orbits import Orbits
     from geomsolve.gram.structure import Structure
     from geomsolve.losses import Loss, make_loss
     from geomsolve.spec.imbalance import Imbalance
+    from geomsolve.spec.levels import Levels
     from geomsolve.spec.realizable import Realizable
+    from geomsolve.spec.sweep import Sweep
+    from geomsolve.spec.threshold import Threshold
 
 _HOMES = {
     "solve": "geomsolve.analyses",
@@ -44,6 +50,12 @@ _HOMES = {
     "make_loss": "geomsolve.losses",
     "Imbalance": "geomsolve.spec.imbalance",
     "Realizable": "geomsolve.spec.realizable",
+    "Levels": "geomsolve.spec.levels",
+    "LevelsReport": "geomsolve.analyses.levels",
+    "Sweep": "geomsolve.spec.sweep",
+    "SweepReport": "geomsolve.analyses.sweep",
+    "Threshold": "geomsolve.spec.threshold",
+    "ThresholdReport": "geomsolve.analyses.threshold",
 }
 
 __all__ = [
@@ -53,6 +65,8 @@ __all__ = [
     "Imbalance",
     "ImbalanceReport",
     "InputError",
+    "Levels",
+    "LevelsReport",
     "Loss",
     "Orbits",
     "Realizable",
@@ -60,6 +74,10 @@ __all__ = [
     "Report",
     "SolverError",
     "Structure",
+    "Sweep",
+    "SweepReport",
+    "Threshold",
+    "ThresholdReport",
     "__version__",
     "certify",
     "make_loss",

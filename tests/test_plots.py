@@ -130,6 +130,45 @@ def test_other_answers_can_be_drawn():
     assert plots.draw({"command": "validate"}) is None
 
 
+def weighting(wanted, attained, similarity="cosine", verdict="inconsistent"):
+    """A ``realizable`` answer, as far as its picture looks."""
+    return {
+        "command": "realizable",
+        "problem": {"weighting": "yaware", "temperature": 0.1},
+        "labels": [{"name": f"age {20 + 5 * i}", "count": 1} for i in range(3)],
+        "wanted": wanted,
+        "attained": attained,
+        "similarity": similarity,
+        "verdict": verdict,
+    }
+
+
+def test_realizable_shows_what_was_wanted_and_what_came():
+    wanted = [[None, -0.25, -4.0], [-0.25, None, -0.25], [-4.0, -0.25, None]]
+    attained = [[None, -0.25, -0.875], [-0.25, None, -0.25], [-0.875, -0.25, None]]
+    pairs, eigenvalues, labels = plots.draw(weighting(wanted, attained)).axes
+    assert pairs.collections[0].get_offsets().tolist() == [[-0.25, -0.25], [-4, -0.875], [-0.25, -0.25]]
+    full = np.array(wanted, dtype=float)
+    np.fill_diagonal(full, 1)
+    shown = np.concatenate([np.asarray(points.get_offsets())[:, 1] for points in eigenvalues.collections[:2]])
+    assert np.sort(shown) == pytest.approx(np.linalg.eigvalsh(full))
+    assert np.asarray(eigenvalues.collections[1].get_offsets())[:, 1] == pytest.approx(
+        [np.linalg.eigvalsh(full)[0]]
+    )  # in orange
+    assert labels.get_title(loc="left") == "Labels (exact)"
+
+
+def test_realizable_euclidean_degenerate_and_without_labels():
+    line = [[0, 1, 4], [1, 0, 1], [4, 1, 0]]
+    drawn = plots.draw(weighting(line, line, "euclidean", "realizable"))
+    assert drawn.axes[2].get_title(loc="left") == "Labels in the plane (exact)"
+    x, y = np.asarray(drawn.axes[2].collections[0].get_offsets()).T
+    assert np.abs(np.diff(np.sort(x))) == pytest.approx([1, 1], abs=1e-4)
+    assert y == pytest.approx(0, abs=1e-3)
+    assert plots.render(weighting(None, None, "euclidean", "degenerate"), "svg").startswith(b"<?xml")
+    assert plots.draw({"command": "realizable", "cases": []}) is None
+
+
 def test_logarithmic_axes_only_for_uneven_values():
     assert spaced_in_log([0.1, 1, 10])
     assert not spaced_in_log(np.linspace(0.1, 3, 20).tolist())

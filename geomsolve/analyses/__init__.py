@@ -13,16 +13,28 @@ from typing import TYPE_CHECKING, Any, overload
 if TYPE_CHECKING:
     from geomsolve.analyses.base import Report
     from geomsolve.analyses.imbalance import ImbalanceReport
+    from geomsolve.analyses.levels import LevelsReport
     from geomsolve.analyses.realizable import CasesReport, RealizableReport
+    from geomsolve.analyses.sweep import SweepReport
+    from geomsolve.analyses.threshold import ThresholdReport
     from geomsolve.spec.base import Problem
     from geomsolve.spec.imbalance import Imbalance
+    from geomsolve.spec.levels import Levels
     from geomsolve.spec.realizable import Realizable
+    from geomsolve.spec.sweep import Sweep
+    from geomsolve.spec.threshold import Threshold
 
 
 @overload
 def solve(problem: Imbalance) -> ImbalanceReport: ...
 @overload
 def solve(problem: Realizable) -> RealizableReport | CasesReport: ...
+@overload
+def solve(problem: Threshold) -> ThresholdReport: ...
+@overload
+def solve(problem: Sweep) -> SweepReport: ...
+@overload
+def solve(problem: Levels) -> LevelsReport: ...
 @overload
 def solve(problem: Problem) -> Report: ...
 def solve(problem: Any) -> Any:

@@ -64,6 +64,8 @@ def deliver(
     """
     answer = report.to_dict(**detail) if as_json or out or plot else {}
     picture = render(answer, check_file(plot)) if plot else None
+    if plot and picture is None:
+        raise InputError("there is no picture of this answer; leave --plot out", field="plot")
     text = to_json(answer) if as_json or out else ""
     if out:
         write_atomically(out, text + "\n")

@@ -61,19 +61,23 @@ def embed(gram: FloatArray, dimensions: int) -> tuple[FloatArray, float]:
     """Coordinates (K, dimensions) that show most of the Gram matrix, and the share of its trace that they show."""
     k = gram.shape[0]
     turn = 2 * np.pi * np.subtract.outer(np.arange(k), np.arange(k)) / k
-    values, vectors = np.linalg.eigh(gram + TIE * np.cos(turn))
+    size = float(np.trace(gram)) / k
+    values, vectors = np.linalg.eigh(gram + TIE * size * np.cos(turn))
     order = np.argsort(values)[::-1][:dimensions]
     points = vectors[:, order] * np.sqrt(np.maximum(values[order], 0.0))
     if points.shape[1] < dimensions:
         points = np.column_stack([points, np.zeros((k, dimensions - points.shape[1]))])
     points = points * np.where(points[0] < 0, -1.0, 1.0)  # the first class points right and up
-    return points, float(np.sum(points**2) / k)
+    return points, float(np.sum(points**2) / np.trace(gram))
 
 
-def means(figure: Any, place: Any, gram: FloatArray, names: Sequence[str], rank: int) -> None:
+def means(
+    figure: Any, place: Any, gram: FloatArray, names: Sequence[str], rank: int, title: str = "Class means"
+) -> None:
     """Class means as unit vectors: on the circle (rank up to 2), the sphere (3), else their best planar shadow."""
     if rank == 3:
         _sphere(figure.add_subplot(place, projection="3d"), gram, names)
+        figure.axes[-1].set_title(f"{title} (exact)", loc="left")
         return
     axes = figure.add_subplot(place)
     points, share = embed(gram, 2)
@@ -84,17 +88,18 @@ def means(figure: Any, place: Any, gram: FloatArray, names: Sequence[str], rank:
         axes.plot([0, x], [0, y], color=BLUE, linewidth=1.0, alpha=0.5, zorder=2)
     axes.scatter(points[:, 0], points[:, 1], s=8 if many else 26, color=BLUE, zorder=3, linewidth=0)
     if not many:
-        _labels(axes, _together(points, names))
+        labelled(axes, points, names)
     exact = rank <= 2
-    axes.set_title("Class means (exact)" if exact else f"Class means, best projection to a plane ({share:.0%} shown)")
+    axes.set_title(f"{title} (exact)" if exact else f"{title}, best projection to a plane ({share:.0%} shown)")
     axes.set_aspect("equal")
     axes.set_xlim(-1.6, 1.6)
     axes.set_ylim(-1.35, 1.35)
     axes.set_axis_off()
 
 
-def _labels(axes: Any, labels: Sequence[tuple[FloatArray, str]]) -> None:
-    """Labels beside the circle, left and right, spread so that none covers another, each with a line to its point."""
+def labelled(axes: Any, points: FloatArray, names: Sequence[str]) -> None:
+    """Names of points (K, 2) in the unit disc beside it, spread so that none covers another, each tied to its point."""
+    labels = _together(points, names)
     for side in (-1.0, 1.0):
         mine = sorted((label for label in labels if (label[0][0] >= 0) == (side > 0)), key=lambda label: label[0][1])
         gap = min(0.19, 2.5 / max(1, len(mine) - 1))
@@ -143,7 +148,6 @@ def _sphere(axes: Any, gram: FloatArray, names: Sequence[str]) -> None:
     if len(names) <= NAMED:
         for point, label in _together(points, names):
             axes.text(*(1.18 * point), label, ha="center", va="center", fontsize=8, color=INK)
-    axes.set_title("Class means (exact)", loc="left")
     axes.set_box_aspect((1, 1, 1), zoom=1.35)
     axes.set_axis_off()
 

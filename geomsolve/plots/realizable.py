@@ -1,0 +1,118 @@
+"""A weighting and its best embedding: wanted against attained, eigenvalues of both, and where the labels went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from geomsolve.gram.types import FloatArray
+from geomsolve.plots._geometry import NAMED, embed, means
+from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, clipped, number
+
+
+def figure(answer: dict[str, Any]) -> Any:
+    """The picture of a ``realizable`` answer; None for one without labels, or with too many for its matrices."""
+    from matplotlib.figure import Figure
+
+    if "wanted" not in answer:
+        return None
+    euclidean = answer["similarity"] == "euclidean"
+    names = [label["name"] for label in answer["labels"]]
+    wanted = _matrix(answer["wanted"], euclidean)
+    attained = _matrix(answer["attained"], euclidean)
+    drawn = Figure(figsize=(11, 3.7))
+    grid = drawn.add_gridspec(1, 3, width_ratios=(1, 1, 1.15))
+    _pairs(drawn.add_subplot(grid[0]), wanted, attained, euclidean)
+    _eigenvalues(drawn.add_subplot(grid[1]), wanted, attained, euclidean)
+    if attained is None:
+        nowhere = drawn.add_subplot(grid[2])
+        nowhere.set_axis_off()
+        nowhere.text(0.5, 0.5, "no finite embedding attains the best value", ha="center", color=INK)
+    elif euclidean:
+        _plane(drawn.add_subplot(grid[2]), attained, names)
+    else:
+        spectrum = np.linalg.eigvalsh(attained)
+        means(drawn, grid[2], attained, names, int(np.sum(spectrum > 1e-6 * len(names))), "Labels")
+    asked = answer["problem"]
+    temperature = f", temperature {number(asked['temperature'])}" if "temperature" in asked else ""
+    heading = f"{asked.get('weighting', 'weights')}{temperature}: {answer['verdict']}"
+    drawn.suptitle(heading, x=0.01, ha="left", fontsize=10)
+    return drawn
+
+
+def _matrix(rows: list[list[float | None]] | None, euclidean: bool) -> FloatArray | None:
+    """Cosines, or squared distances, between labels, with the diagonal of a label with itself."""
+    if rows is None:
+        return None
+    matrix = np.array([[np.nan if isinstance(x, str) or x is None else x for x in row] for row in rows], dtype=float)
+    np.fill_diagonal(matrix, 0.0 if euclidean else 1.0)
+    return matrix
+
+
+def _gram(matrix: FloatArray, euclidean: bool) -> FloatArray:
+    """The matrix whose eigenvalues decide: the cosines, or the centred inner products of squared distances."""
+    if not euclidean:
+        return matrix
+    centre = np.eye(len(matrix)) - 1 / len(matrix)
+    gram: FloatArray = -centre @ matrix @ centre / 2
+    return gram
+
+
+def _pairs(axes: Any, wanted: FloatArray | None, attained: FloatArray | None, euclidean: bool) -> None:
+    quantity = "squared distance" if euclidean else "cosine"
+    axes.set_title("Pairs of labels")
+    axes.set_xlabel(f"wanted {quantity}")
+    axes.set_ylabel(f"attained {quantity}")
+    if wanted is None or attained is None:
+        axes.text(0.5, 0.5, "nothing finite is wanted", ha="center", transform=axes.transAxes, color=INK)
+        return
+    pairs = np.triu_indices(len(wanted), 1)
+    x, y = wanted[pairs], attained[pairs]
+    known = np.isfinite(x) & np.isfinite(y)
+    both = [min(x[known].min(), y[known].min()), max(x[known].max(), y[known].max())]
+    axes.plot(both, both, color=FAINT, linewidth=0.8, zorder=1)
+    axes.scatter(x, y, s=16, color=BLUE, linewidth=0, zorder=2, alpha=0.8)
+    axes.locator_params(nbins=5)
+    axes.annotate(
+        "as wanted", (both[1], both[1]), (-4, -10), textcoords="offset points", ha="right", fontsize=8, color=INK
+    )
+
+
+def _eigenvalues(axes: Any, wanted: FloatArray | None, attained: FloatArray | None, euclidean: bool) -> None:
+    axes.set_title("Eigenvalues; points can have no negative ones")
+    axes.axhline(0, color=INK, linewidth=0.8)
+    for matrix, name, marker, colour in ((wanted, "wanted", "o", BLUE), (attained, "attained", "x", INK)):
+        if matrix is None or not np.all(np.isfinite(matrix)):
+            continue
+        values = np.linalg.eigvalsh(_gram(matrix, euclidean))[::-1]
+        place = np.arange(1, len(values) + 1)
+        below = values < -1e-9 * np.abs(values).max()
+        axes.scatter(
+            place[~below], values[~below], marker=marker, s=24, color=colour, label=name, linewidth=1.2, zorder=3
+        )
+        axes.scatter(place[below], values[below], marker=marker, s=24, color=ORANGE, linewidth=1.2, zorder=3)
+        if below.any():
+            axes.vlines(place[below], 0, values[below], color=ORANGE, linewidth=1.0)
+    axes.set_xlabel("number, largest first")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(loc="upper right")
+
+
+def _plane(axes: Any, distances: FloatArray, names: Sequence[str]) -> None:
+    gram = _gram(distances, True)
+    points, share = embed(gram, 2)
+    points = points / max(1e-12, float(np.abs(points).max()))
+    axes.scatter(points[:, 0], points[:, 1], s=26 if len(names) <= NAMED else 8, color=BLUE, linewidth=0, zorder=3)
+    for point, name in zip(points, names, strict=True) if len(names) <= NAMED else ():
+        axes.annotate(clipped(name), point, (5, 5), textcoords="offset points", fontsize=8, color=INK)
+    exact = share > 1 - 1e-6
+    axes.set_title(
+        "Labels in the plane (exact)" if exact else f"Labels, best projection to a plane ({share:.0%} shown)"
+    )
+    axes.set_aspect("equal")
+    axes.set_xlim(-1.6, 1.6)
+    axes.set_ylim(-1.35, 1.35)
+    axes.set_axis_off()
