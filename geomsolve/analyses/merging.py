@@ -28,6 +28,7 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import coinciding
 from geomsolve.gram.types import FloatArray, IntArray
 from geomsolve.losses.base import Curvature, Objective
+from geomsolve.solvers.choose import solve_objective
 from geomsolve.solvers.manifold import solve_manifold
 
 Merger = tuple[tuple[int, ...], ...]
@@ -135,7 +136,7 @@ def optimal_merger(objective: Objective, orbits: Orbits) -> Merger:
     full = full_merger(orbits)
     if full is not None and is_optimal(objective, orbits, full):
         return full
-    cosines = solve_manifold(objective, orbits).cosines
+    cosines = solve_objective(objective, orbits).solution.cosines
     for distance in SUSPICION:
         groups = coinciding(orbits, cosines, distance)
         merger = tuple(sorted(tuple(sorted({int(orbits.index[a]) for a in group})) for group in groups))
