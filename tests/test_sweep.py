@@ -100,6 +100,24 @@ def test_imbalance_profiles():
     assert report.rows[1]["value"] == pytest.approx(wanted.value, abs=1e-9)
 
 
+def test_dimensions():
+    report = solve(Sweep(classes=4, over={"dim": [1, 2, 3, 4]}, loss={"name": "supcon", "temperature": 0.5}))
+    by_dim = {row["dim"]: row for row in report.rows}
+    # the square and the simplex: closed forms of log mean e^{(c - 1) / t}
+    square = math.log((1 + 2 * math.exp(-2) + math.exp(-4)) / 4)
+    simplex = math.log((1 + 3 * math.exp(-8 / 3)) / 4)
+    assert by_dim[2]["value"] == pytest.approx(square, abs=1e-9)
+    assert by_dim[2]["certified"] is False
+    assert by_dim[2]["lower_bound"] == pytest.approx(simplex, abs=1e-9)
+    for dim in (3, 4):
+        assert by_dim[dim]["value"] == pytest.approx(simplex, abs=1e-9)
+        assert by_dim[dim]["certified"] is True
+    assert report.exit_code == 1
+    assert by_dim[1]["value"] > square
+    fixed = solve(Sweep(classes=4, dim=2, over={"temperature": [0.5, 1.0]}))
+    assert fixed.rows[0]["value"] == pytest.approx(square, abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ("over", "word"),
     [
@@ -108,6 +126,7 @@ def test_imbalance_profiles():
         ({"temperature": [0.0]}, "above 0"),
         ({"majority": [1.0]}, "between 0 and 1"),
         ({"batch": [1.5]}, "whole number"),
+        ({"dim": [0.5]}, "whole number"),
         ({"imbalance": "1:10:3"}, "--classes"),
         ({}, "one or two"),
         ({"temperature": [1], "batch": [4], "majority": [0.5]}, "one or two"),

@@ -143,27 +143,36 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
     )
 
 
-def limit_dimension(problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer) -> ImbalanceReport:
-    """The best found in ``problem.dim`` dimensions, where the optimum ``free`` of the limit needs more.
+def best_in_dimension(
+    loss: Loss, orbits: Orbits, free: Answer, dim: int, *, seed: int, tolerance: float
+) -> tuple[Orbits, Answer]:
+    """The best found in ``dim`` dimensions, where the optimum ``free`` of the limit needs more; each class an orbit.
 
     No embedding whatever its dimension goes below the optimum's lower bound, so that is the lower bound here, too.
     """
-    assert problem.dim is not None
     refuse_oversize(orbits.n_classes, field="dim")
     classes = orbits.single()
     objective = loss.objective(classes)
     began = time.perf_counter()
-    solution = solve_limited(objective, classes, orbits.lift(free.solution.cosines), problem.dim, problem.seed)
+    solution = solve_limited(objective, classes, orbits.lift(free.solution.cosines), dim, seed)
     value, lower = objective.value(solution.cosines), free.certificate.lower_bound
-    proof = Certificate(value, lower, value - lower, free.certificate.min_eigenvalue, problem.tolerance)
+    proof = Certificate(value, lower, value - lower, free.certificate.min_eigenvalue, tolerance)
+    return classes, Answer(solution, proof, solution.note, free.seconds + time.perf_counter() - began)
+
+
+def limit_dimension(problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer) -> ImbalanceReport:
+    """The report in ``problem.dim`` dimensions, where the optimum ``free`` of the limit needs more."""
+    assert problem.dim is not None
+    classes, answer = best_in_dimension(loss, orbits, free, problem.dim, seed=problem.seed, tolerance=problem.tolerance)
+    solution, proof = answer.solution, answer.certificate
     structure = classify(classes, solution.cosines, proof.gap if proof.certified else 0.0, limited=True)
     return ImbalanceReport(
         problem=stated(problem, loss),
         names=problem.class_names,
         orbits=classes,
         orbit_cosines=solution.cosines,
-        value=value,
-        lower_bound=lower,
+        value=proof.value,
+        lower_bound=proof.lower_bound,
         gap=proof.gap,
         certified=proof.certified,
         unique=None,
@@ -171,9 +180,9 @@ def limit_dimension(problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer
         structure=structure,
         solver={
             "name": solution.name,
-            "reason": solution.note,
+            "reason": answer.reason,
             "iterations": solution.iterations,
-            "seconds": free.seconds + time.perf_counter() - began,
+            "seconds": answer.seconds,
         },
         nearest_threshold=None,
         dimension_limited=True,

@@ -21,9 +21,9 @@ from functools import cached_property
 
 import numpy as np
 
-from geomsolve.analyses.collapse import collapse_margin, has_majority
+from geomsolve.analyses.collapse import has_majority
 from geomsolve.analyses.crossings import changes
-from geomsolve.certificate import dual_blocks
+from geomsolve.certificate import collapse_is_optimal, dual_blocks
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import coinciding
 from geomsolve.gram.types import FloatArray, IntArray
@@ -127,7 +127,7 @@ def full_merger(orbits: Orbits) -> Merger | None:
 def is_optimal(objective: Objective, orbits: Orbits, merger: Merger) -> bool:
     """Whether the best geometry of the merger is an optimum of the whole problem."""
     if merger == full_merger(orbits):
-        return collapse_margin(objective, orbits) >= 0
+        return collapse_is_optimal(objective, orbits)
     return merger_margin(objective, orbits, merger) >= 0
 
 

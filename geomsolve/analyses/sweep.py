@@ -20,15 +20,16 @@ import numpy as np
 
 from geomsolve.analyses.base import Report, understood
 from geomsolve.analyses.collapse import has_majority
+from geomsolve.analyses.imbalance import best_in_dimension
 from geomsolve.analyses.threshold import UNITS, Classes, collapse_changes, path_over, with_majority
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
-from geomsolve.gram.structure import classify, names_of
+from geomsolve.gram.structure import angle_degrees, classify, names_of
 from geomsolve.losses import Loss, make_loss
 from geomsolve.solvers.choose import Answer, refuse_oversize, solve_objective
 from geomsolve.spec.sweep import WHOLE, Sweep
 
-CLASS_AXES = ("majority", "imbalance")
+OTHER_AXES = ("majority", "imbalance", "dim")
 """What can vary besides the parameters of the loss."""
 
 
@@ -68,8 +69,8 @@ def validate(problem: Sweep) -> None:
     """InputError for a parameter or value that makes no sense, without solving."""
     loss = make_loss(problem.loss.name, problem.loss.parameters)
     for name, values in problem.over.items():
-        if name not in CLASS_AXES and name not in loss.takes():
-            known = nearest(name, [*loss.takes(), *CLASS_AXES])
+        if name not in OTHER_AXES and name not in loss.takes():
+            known = nearest(name, [*loss.takes(), *OTHER_AXES])
             raise InputError(f"the loss {loss.name} has no {name}; {known}", field="over")
         for value in values:
             at_point(problem, loss, {name: value})
@@ -88,6 +89,9 @@ def at_point(problem: Sweep, loss: Loss, point: dict[str, float]) -> tuple[Loss,
             if not 0 < value < 1:
                 raise InputError(f"a majority share lies between 0 and 1, got {value:g}", field="over")
             classes = with_majority(classes, value)
+        elif name == "dim":
+            if not (value >= 1 and value == int(min(value, 2**53))):
+                raise InputError(f"dim is a whole number, at least 1, got {value:g}", field="over")
         else:
             try:
                 loss = loss.replace(**{name: loss.takes()[name].parse(value)})
@@ -109,7 +113,8 @@ def sweep(problem: Sweep) -> SweepReport:
         refuse_oversize(orbits.n_orbits, field="over")
         objective = varied.objective(orbits)
         answer = solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance)
-        rows.append({**point, **row(orbits, answer, problem.class_names)})
+        dim = point.get("dim", problem.dim)
+        rows.append({**point, **row(problem, varied, orbits, answer, None if dim is None else int(dim))})
     return SweepReport(
         problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
         over={name: [_plain(name, value) for value in values] for name, values in problem.over.items()},
@@ -125,27 +130,30 @@ def _plain(name: str, value: float) -> float:
     return int(value) if name in WHOLE and value == int(min(value, 2**53)) else value
 
 
-def row(orbits: Orbits, answer: Answer, names: tuple[str, ...]) -> dict[str, Any]:
-    """The figures of one point."""
+def row(problem: Sweep, loss: Loss, orbits: Orbits, answer: Answer, dim: int | None) -> dict[str, Any]:
+    """The figures of one point, in at most ``dim`` dimensions."""
+    structure = classify(orbits, answer.solution.cosines, max(answer.certificate.gap, 0.0))
+    limited = dim is not None and orbits.rank(answer.solution.cosines, structure.tolerance) > dim
+    if limited and dim is not None:
+        orbits, answer = best_in_dimension(loss, orbits, answer, dim, seed=problem.seed, tolerance=problem.tolerance)
+        known = answer.certificate.gap if answer.certificate.certified else 0.0
+        structure = classify(orbits, answer.solution.cosines, known, limited=True)
     proof, cosines = answer.certificate, answer.solution.cosines
-    structure = classify(orbits, cosines, max(proof.gap, 0.0))
     rarest = np.argsort(orbits.proportions[orbits.index], kind="stable")[:2]
     g, h = orbits.index[rarest]
-    angle = float(np.degrees(np.arccos(np.clip(cosines[g, h], -1.0, 1.0))))
-    spectrum = orbits.eigenvalues(orbits.gram_blocks(cosines))
     return {
         "value": proof.value,
         "lower_bound": proof.lower_bound,
         "gap": proof.gap,
         "certified": proof.certified,
         "structure": structure.kind,
-        "groups": names_of(structure.groups, names),
+        "groups": names_of(structure.groups, problem.class_names),
         "min_cosine": structure.min_cosine,
         "max_cosine": structure.max_cosine,
         "min_angle_deg": structure.min_angle_deg,
         "max_angle_deg": structure.max_angle_deg,
-        "rarest_angle_deg": angle,
-        "rank": int(np.sum(spectrum > structure.tolerance)),
+        "rarest_angle_deg": angle_degrees(float(cosines[g, h])),
+        "rank": orbits.rank(cosines, structure.tolerance),
     }
 
 

@@ -20,9 +20,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from geomsolve.analyses.base import Report, understood
-from geomsolve.analyses.collapse import TEMPERATURES, collapse_margin, has_majority
+from geomsolve.analyses.collapse import TEMPERATURES, has_majority
 from geomsolve.analyses.crossings import Change, changes
 from geomsolve.analyses.merging import PARTIAL_ORBITS, merging_path
+from geomsolve.certificate import collapse_is_optimal
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses import Loss, Objective, make_loss
@@ -141,7 +142,7 @@ def with_majority(classes: Classes, share: float) -> Classes:
 
 def collapse_changes(path: Path) -> list[Change[bool]]:
     """Where full minority collapse sets in or ends along the path, in order."""
-    return changes(lambda x: collapse_margin(*path.at(x)) >= 0, path.scan, whole=path.whole)
+    return changes(lambda x: collapse_is_optimal(*path.at(x)), path.scan, whole=path.whole)
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,7 @@ def impossible(objective: Objective, orbits: Orbits, loss: Loss) -> str | None:
 def unchanged(path: Path) -> str:
     """That collapse is, or is not, optimal all along the path."""
     low, high = path.value(path.scan[0]), path.value(path.scan[-1])
-    state = "optimal" if collapse_margin(*path.at(path.scan[0])) >= 0 else "not optimal"
+    state = "optimal" if collapse_is_optimal(*path.at(path.scan[0])) else "not optimal"
     name = "majority share" if path.over == "majority" else path.over
     return f"collapse is {state} at every {name} from {low:.4g} to {high:.7g}"
 
@@ -248,7 +249,7 @@ def unchanged(path: Path) -> str:
 def _collapsed_now(path: Path) -> bool | None:
     """Whether the problem as given is collapsed; None where it has a tie for the largest class."""
     objective, orbits = path.at(path.current)
-    return bool(collapse_margin(objective, orbits) >= 0) if has_majority(orbits) else False
+    return collapse_is_optimal(objective, orbits) if has_majority(orbits) else False
 
 
 def _distance(path: Path, x: float) -> float:

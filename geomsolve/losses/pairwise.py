@@ -51,7 +51,7 @@ class Hinge(Objective):
         return float(np.sum(self.mass * np.maximum(excess, 0))), np.where(excess >= 0, self.mass, 0.0)
 
     def curvature(self, cosines: FloatArray) -> Curvature:
-        return entrywise(np.zeros_like(cosines))
+        return np.zeros_like  # and not entrywise: the gradient of a linear function cannot be inverted
 
     def minorant(self, cosines: FloatArray, slopes: FloatArray | None = None) -> Minorant:
         """max(x, 0) >= theta x for every theta in [0, 1]: the slopes are a solver's, forced into that interval."""

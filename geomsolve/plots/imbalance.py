@@ -11,9 +11,11 @@ from geomsolve.plots._style import loss_of
 
 
 def figure(answer: dict[str, Any]) -> Any:
-    """The picture of an ``imbalance`` answer."""
+    """The picture of an ``imbalance`` answer; None for one stored without its cosines, as there are too many."""
     from matplotlib.figure import Figure
 
+    if answer.get("orbit_cosines") is None:
+        return None
     place = np.array([entry["orbit"] for entry in answer["classes"]])
     cosines = np.array([[1.0 if x is None else x for x in row] for row in answer["orbit_cosines"]])
     order = np.argsort(place, kind="stable")

@@ -15,7 +15,7 @@ from geomsolve.spec.base import LossProblem
 from geomsolve.spec.classes import EqualClassProblem
 from geomsolve.spec.lists import read_numbers
 
-WHOLE = ("batch", "views", "negatives")
+WHOLE = ("batch", "views", "negatives", "dim")
 """Parameters that are whole numbers: the values of a range are rounded."""
 
 MOST_POINTS = 100_000
@@ -49,12 +49,13 @@ class Sweep(EqualClassProblem, LossProblem):
     """How does the geometry change ``over`` one or two parameters, each with its values?
 
     A parameter is one of the loss (temperature, batch, negatives, epsilon, ...), ``majority`` (share of the largest
-    class; the others keep their ratios) or ``imbalance`` (largest over smallest class, for ``classes`` classes with
-    sizes by ``profile``).
+    class; the others keep their ratios), ``imbalance`` (largest over smallest class, for ``classes`` classes with sizes
+    by ``profile``) or ``dim``, the dimensions of the embedding.
     """
 
     kind: Literal["sweep"] = "sweep"
     over: dict[str, tuple[float, ...]] = Field(description="parameter -> values, or a range such as 0.05:1:20")
+    dim: int | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
     profile: Literal["exp", "step"] = Field("exp", description="how sizes fall with imbalance: evenly in log, or half")
 
     @field_validator("over", mode="before")

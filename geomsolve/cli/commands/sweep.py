@@ -36,12 +36,13 @@ sweep_options = stacked(
         "--over",
         multiple=True,
         metavar="NAME=RANGE",
-        help="What varies, once or twice: a parameter of the loss, majority or imbalance, with values "
+        help="What varies, once or twice: a parameter of the loss, majority, imbalance or dim, with values "
         "first:last:how-many, log:first:last:how-many, or a list.",
     ),
     click.option(
         "--classes", type=int, metavar="K", help="Number of equally frequent classes; sizes by --over imbalance."
     ),
+    click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding, if limited; --over dim=2:9:8 too."),
     click.option("--profile", metavar="exp|step", help="How class sizes fall with imbalance (default exp)."),
 )
 
@@ -141,6 +142,12 @@ def show(report: SweepReport, screen: Console, *, quiet: bool) -> None:
     points = f"{len(report.rows):,} points"
     if report.certified:
         screen.print(f"Proven at all {points}: the loss is within {worst:.1e} of the best ({report.seconds:.2g} s).")
+    elif report.problem.get("dim") is not None or "dim" in report.over:
+        failed = sum(not row["certified"] for row in report.rows)
+        screen.print(
+            f"At {failed} of {points} the limit on dimensions binds: there the geometry is the best found, and what "
+            f"any embedding can reach lies at most {worst:.1e} below."
+        )
     else:
         failed = sum(not row["certified"] for row in report.rows)
         screen.print(f"NOT PROVEN at {failed} of {points}: the widest gap is {worst:.1e}. Try another --solver.")
