@@ -151,6 +151,25 @@ def test_whole_numbers_are_the_first_of_the_new_state():
         assert ((1, 2) in answer.structure.groups) is collapsed
 
 
+def test_batch_of_a_problem_with_views():
+    loss = {"name": "supcon", "temperature": 2.6, "batch": 64, "views": 4}
+    report = solve(Threshold(props=[0.7, 0.2, 0.1], over="batch", loss=loss))
+    assert report.current == 64
+    value = report.threshold["value"]
+    for batch, collapsed in ((value - 1, not report.collapsed_above), (value, report.collapsed_above)):
+        answer = solve(Imbalance(props=[0.7, 0.2, 0.1], loss={**loss, "batch": batch}))
+        assert ((1, 2) in answer.structure.groups) is collapsed
+
+
+def test_collapsed_all_along(run):
+    arguments = ["threshold", "--props", "0.7,0.2,0.1", "-t", "3", "--batch", "64", "--over", "batch"]
+    assert run(*arguments).stdout.startswith("Nothing changes: collapse is optimal at every batch from 2 to inf.")
+    answer = run(*arguments, "--json").json
+    assert answer["threshold"] is None
+    assert answer["collapsed"] is True
+    assert answer["merging"] == [["2", "3"]]
+
+
 def test_never_and_why():
     two = solve(Threshold(props=[0.9, 0.1]))
     hinge = solve(Threshold(props=[0.8, 0.15, 0.05], over="majority", loss={"name": "triplet", "margin": 1.9}))

@@ -7,7 +7,7 @@ from typing import Any
 from geomsolve.spec.expect import Expectation, Near
 
 WHERE: dict[str, tuple[tuple[str, ...], ...]] = {
-    "structure": (("structure", "kind"),),
+    "structure": (("structure", "kind"), ("summary",)),
     "verdict": (("verdict",),),
     "groups": (("structure", "groups"), ("merging",), ("collapsed",)),
     "value": (("value",), ("optimum", "value"), ("optimum",)),

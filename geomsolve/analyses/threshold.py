@@ -98,8 +98,9 @@ def path_over(over: str, loss: Loss, classes: Classes) -> Path:
     given = getattr(loss, over)
 
     def at(x: float) -> tuple[Objective, Orbits]:
-        number = None if over == "batch" and x == inf else x if over == "temperature" or x == inf else int(x)
-        return loss.replace(**{over: number}).objective(orbits), orbits
+        if over == "batch" and x == inf:
+            return loss.replace(batch=None, views=None).objective(orbits), orbits
+        return loss.replace(**{over: int(x) if over != "temperature" and x < inf else x}).objective(orbits), orbits
 
     if over == "temperature":
         partial = _geometric(*PARTIAL_TEMPERATURES, PARTIAL_SCAN)

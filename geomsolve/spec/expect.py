@@ -56,7 +56,9 @@ class Expectation(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, coerce_numbers_to_str=True)
 
-    structure: str | None = Field(None, description="name of the geometry, such as 'regular simplex'")
+    structure: str | None = Field(
+        None, description="name of the geometry, such as 'regular simplex', or a sweep's summary"
+    )
     verdict: str | None = Field(None, description="realizable, degenerate or inconsistent")
     groups: tuple[tuple[ClassName, ...], ...] | None = Field(None, description="names of the classes that coincide")
     value: Near | None = Field(None, description="loss value at the optimum, in nats")

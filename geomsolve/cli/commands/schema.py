@@ -9,6 +9,7 @@ import click
 from geomsolve.cli.output import write_atomically
 from geomsolve.losses import REGISTRY
 from geomsolve.spec.kinds import json_schema
+from geomsolve.spec.levels import INSTANCE_NAMES
 
 
 @click.command("schema", epilog="Example: geomsolve schema --out geomsolve.schema.json")
@@ -31,11 +32,12 @@ def command(out: str | None, debug: bool) -> None:
 
 def loss_schema() -> dict[str, object]:
     """A loss by name, or a mapping of its name and the parameters that it takes."""
-    names = sorted(REGISTRY)
+    known = {**REGISTRY, **dict.fromkeys(INSTANCE_NAMES, REGISTRY["supcon"])}
+    names = sorted(known)
     mappings = []
     for name in names:
-        parameters = {p.name: {"description": p.help} for p in REGISTRY[name].takes().values()}
-        named = {"const": name, "description": REGISTRY[name].summary}
+        parameters = {p.name: {"description": p.help} for p in known[name].takes().values()}
+        named = {"const": name, "description": known[name].summary}
         mapping = {"type": "object", "properties": {"name": named, **parameters}, "additionalProperties": False}
         mappings.append(mapping if name == "supcon" else {**mapping, "required": ["name"]})
     return {"anyOf": [{"enum": names}, *mappings]}

@@ -72,6 +72,8 @@ def shown(report: ThresholdReport, value: Any) -> str:
 def sentence(report: ThresholdReport) -> str:
     """The answer in one sentence."""
     name, noun = report.problem["loss"]["name"], NOUNS[report.over]
+    if report.threshold is None and report.collapsed:
+        return f"Nothing changes: {report.reason}."
     if report.threshold is None:
         partial = ""
         if report.merging:
