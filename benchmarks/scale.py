@@ -188,16 +188,12 @@ def main() -> None:
             ]
         print(" ".join(c.ljust(w) if w == 32 else c.rjust(w) for c, w in zip(row, widths, strict=True)), flush=True)
     by_orbits, by_classes = grown()
-    print(
-        "\nseconds by distinct proportions: "
-        + ", ".join(f"{m:,}: {s:.3f}" for m, s in zip(GROWTH, by_orbits, strict=True))
-    )
-    print(f"  exponent {exponent(GROWTH, by_orbits):.2f}")
-    print(
-        "seconds by classes, 20 distinct: "
-        + ", ".join(f"{k:,}: {s:.4f}" for k, s in zip(CLASSES, by_classes, strict=True))
-    )
-    print(f"  exponent {exponent(CLASSES, by_classes):.2f}")
+    for title, sizes, seconds in (
+        ("distinct proportions", GROWTH, by_orbits),
+        ("classes, 20 distinct", CLASSES, by_classes),
+    ):
+        curve = ", ".join(f"{size:,}: {spent:.4f}" for size, spent in zip(sizes, seconds, strict=True))
+        print(f"\nseconds by {title}: {curve}\n  exponent {exponent(sizes, seconds):.2f}")
     if arguments.plot:
         plot(arguments.plot, by_orbits, by_classes)
 
