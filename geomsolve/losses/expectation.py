@@ -20,6 +20,7 @@ from math import comb, exp, inf, lgamma, log
 
 import numpy as np
 
+from geomsolve.errors import InputError
 from geomsolve.gram.types import FloatArray, IntArray
 from geomsolve.losses.base import ConeForm, Curvature, LogTerms, Objective, RowCurvature
 
@@ -43,6 +44,10 @@ class Anchor:
     s: FloatArray
     decay: FloatArray
     log_phi: FloatArray
+
+
+TINY = 1e-300
+"""A sum of exponentials below this has lost its accuracy, or is 0."""
 
 
 class LogExpectation(Objective):
@@ -74,6 +79,12 @@ class LogExpectation(Objective):
         mean = self.base + self.factor * self.negatives * float(chance @ x + own)
         low = min([float(x[chance > 0].min(initial=inf))] + ([1.0] if own > 0 else []))
         least = self.base + self.factor * self.negatives * low
+        if least < TINY:
+            raise InputError(
+                "too low for an exact expectation: where all negatives are far, e^(-2/t) is no floating-point number; "
+                "take 0.003 or more",
+                field="loss.temperature",
+            )
         start, stop = log(1e-18 / (1 + mean)), log(42 / min(1.0, least))
         return np.exp(STEP * np.arange(np.floor(start / STEP), np.ceil(stop / STEP) + 1))
 

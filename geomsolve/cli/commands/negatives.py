@@ -1,0 +1,130 @@
+"""What do k random negatives change, against infinitely many?"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from geomsolve.analyses.negatives import NegativesReport, negatives
+from geomsolve.cli.options import class_options, output_options, solver_options
+from geomsolve.cli.output import deliver, notify
+from geomsolve.cli.render import listing, number, proof_lines
+from geomsolve.gram.structure import angle_degrees
+from geomsolve.losses.parameters import SAMPLING, TEMPERATURE
+from geomsolve.spec.negatives import LOSSES, Negatives
+
+LOSS_FLAGS = {"loss": "name", "temperature": "temperature", "sampling": "sampling"}
+
+
+@click.command("negatives", epilog="Example: geomsolve negatives --props 0.7,0.2,0.1 -t 0.5 --negatives 1,8,64")
+@class_options
+@click.option(
+    "--joint",
+    metavar="MATRIX",
+    help="In place of classes: joint distribution of anchor and positive over n points, @file or 0.4,0.1;0.1,0.4.",
+)
+@click.option("--negatives", metavar="LIST", help="Numbers of negatives (default 1,4,16,64,256).")
+@click.option("--accuracy", type=float, metavar="NATS", help="Wanted distance from the limit (default 0.01).")
+@click.option("--loss", metavar="|".join(LOSSES), help="The loss (default infonce); dcl leaves the positive out.")
+@click.option(*TEMPERATURE.flags, TEMPERATURE.name, metavar=TEMPERATURE.metavar, help=TEMPERATURE.help)
+@click.option(*SAMPLING.flags, SAMPLING.name, metavar=SAMPLING.metavar, help=SAMPLING.help)
+@solver_options
+@output_options
+def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any) -> int:
+    """What do k random negatives change, against infinitely many?
+
+    For each k: the exact loss R(k) of the best geometry (less log k, so that it has a limit), how far that is from
+    the limit of infinitely many negatives, the bounds on it that hold for every embedding, and how geometry and
+    collapse move with k. Then the least k for a wanted accuracy, exactly and by those bounds.
+    """
+    given = {key: value for key, value in flags.items() if value is not None}
+    loss = {key: given.pop(flag) for flag, key in LOSS_FLAGS.items() if flag in given}
+    problem = Negatives(**given, loss=loss)
+    notify(problem.notices, quiet=quiet)
+    report = negatives(problem)
+    return deliver(
+        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color
+    )
+
+
+def show(report: NegativesReport, screen: Console, *, quiet: bool) -> None:
+    """Print the answer for a person: sentence, table, how sure, what would change it."""
+    screen.print(sentence(report), style="bold")
+    if quiet:
+        return
+    loss = report.problem["loss"]
+    what = "points" if report.problem.get("joint") is not None else "classes"
+    screen.print(
+        f"Loss {loss['name']}, temperature {loss['temperature']:g}, {loss['sampling']} negatives, "
+        f"{len(report.names)} {what}. All losses in nats.\n"
+    )
+    screen.print(table(report))
+    screen.print(
+        "\nloss R(k): expected loss with k negatives, less log k, of the geometry that is best for this k.\n"
+        "limit - R(k): how far the limit is above it. at least, at most: bounds that hold for every embedding.\n"
+        f"angles: smallest and largest between two {what}."
+    )
+    if any(row.threshold is not None for row in report.rows):
+        screen.print("collapse at t: the temperature nearest to yours where all smaller classes fall into one point.")
+    screen.print()
+    tolerance = report.problem["tolerance"]
+    proven = report.limit_gap <= tolerance * max(1.0, abs(report.limit))
+    screen.print(
+        f"The limit. {proof_lines(report.limit, report.limit_lower_bound, report.limit_gap, proven, tolerance)}"
+    )
+    failed = [f"k = {row.negatives}" for row in report.rows if not row.certified]
+    gap = f"largest gap {max(row.gap for row in report.rows):.1e}"
+    screen.print(f"NOT PROVEN: R(k) for {listing(failed)} ({gap})." if failed else f"Every R(k) is proven too ({gap}).")
+    screen.print(f"\n{enough(report)}")
+
+
+def sentence(report: NegativesReport) -> str:
+    """The answer in one sentence, for the largest k that was asked about."""
+    last, least = report.rows[-1], report.least_negatives
+    side = "above" if last.difference < 0 else "below"
+    many = f"{last.negatives:,} negative{'' if last.negatives == 1 else 's'}"
+    end = "" if least.exact is None else f"; {least.exact:,} bring it within {least.accuracy:g}"
+    name, off = report.problem["loss"]["name"], number(abs(last.difference), 3)
+    return f"With {many} {name} stays {off} nats {side} its limit of {number(report.limit, 5)}{end}."
+
+
+def table(report: NegativesReport) -> Table:
+    """One row a number of negatives, and the limit."""
+    collapses = any(row.threshold is not None for row in report.rows)
+    grid = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    titles = ("k", "loss R(k)", "limit - R(k)", "at least", "at most", "geometry", "angles")
+    for title in (*titles, "collapse at t") if collapses else titles:
+        grid.add_column(title, justify="left" if title == "geometry" else "right", no_wrap=True)
+
+    def angles(low: float, high: float) -> str:
+        return f"{angle_degrees(high):.1f}° to {angle_degrees(low):.1f}°"
+
+    for row in report.rows:
+        figures = (f"{row.risk:.5f}", f"{row.difference:+.5f}", number(row.lower, 4), number(row.upper, 4))
+        cells = [f"{row.negatives:,}", *figures, row.structure, angles(row.min_cosine, row.max_cosine)]
+        threshold = "never" if row.threshold is None else number(row.threshold, 4)
+        grid.add_row(*cells, *([threshold] if collapses else []))
+    s = report.structure
+    cells = ["inf", f"{report.limit:.5f}", "", "", "", s.kind, angles(s.min_cosine, s.max_cosine)]
+    grid.add_row(*cells, *([""] if collapses else []))
+    return grid
+
+
+def enough(report: NegativesReport) -> str:
+    """How many negatives the wanted accuracy needs, exactly and by the bounds."""
+    least = report.least_negatives
+    promised = (
+        "more than 1e308" if least.bound == inf else number(least.bound, 3) if least.bound > 1e9 else f"{least.bound:,}"
+    )
+    by_bound = f"the bounds promise it only from {promised} on"
+    if least.exact is None:
+        return f"More than a billion negatives are needed to come within {least.accuracy:g} of the limit; {by_bound}."
+    missed = "" if least.exact == 1 else f" ({least.exact - 1:,} do not)"
+    return (
+        f"{least.exact:,} negatives come within {least.accuracy:g} of the limit{missed}, and so does, provably, every "
+        f"number from {least.always:,} on; {by_bound}."
+    )
