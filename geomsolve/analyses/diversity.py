@@ -36,7 +36,7 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import structure_tolerance
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses.logsum import LogSum
-from geomsolve.solvers.choose import solve_objective
+from geomsolve.solvers.choose import check_solver, solve_objective
 from geomsolve.spec.diversity import Diversity
 
 EXACT = 1e-10
@@ -131,6 +131,7 @@ def diversity(problem: Diversity) -> DiversityReport:
     """Answer the question of :class:`Diversity`, with a proof."""
     from scipy.sparse.csgraph import connected_components
 
+    check_solver(problem.solver)
     points, mass = problem.points, problem.mass
     n, dim = points.shape
     positives = problem.positives

@@ -71,11 +71,13 @@ def cosine_grid(cosines: FloatArray, labels: Sequence[str], single: Sequence[boo
     return grid
 
 
-def proof_lines(value: float, lower_bound: float, gap: float, certified: bool, tolerance: float) -> str:
-    """How sure the answer is, in one or two sentences."""
+def proof_lines(
+    value: float, lower_bound: float, gap: float, certified: bool, tolerance: float, *, embedding: str = "embedding"
+) -> str:
+    """How sure the answer is, in one or two sentences; ``embedding`` is what the bound holds for."""
     rounding = 1e-15 * max(1.0, abs(value))
     shown = "gap at rounding level" if gap <= rounding else f"gap {gap:.1e}"
-    figures = f"loss value {number(value, 9)} nats; no embedding goes below {number(lower_bound, 9)} ({shown})"
+    figures = f"loss value {number(value, 9)} nats; no {embedding} goes below {number(lower_bound, 9)} ({shown})"
     if certified:
         return f"Proven: {figures}."
     allowed = tolerance * max(1.0, abs(value))

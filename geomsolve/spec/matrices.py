@@ -39,8 +39,8 @@ def read_matrix(value: Any, base: Path | None = None) -> FloatArray:
         where = f" in {str(path)!r}"
         try:
             matrix = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise ValueError(f"{str(path)!r} is no numpy array: {error}") from None
+        except (OSError, ValueError, EOFError):
+            raise ValueError(f"{str(path)!r} is no numpy array of numbers") from None
     else:
         matrix, where = _parse(value, base)
     try:
