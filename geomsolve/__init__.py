@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from geomsolve.gram.orbits import Orbits
     from geomsolve.gram.structure import Structure
     from geomsolve.losses import Loss, make_loss
+    from geomsolve.spec.diversity import Diversity
     from geomsolve.spec.imbalance import Imbalance
     from geomsolve.spec.levels import Levels
+    from geomsolve.spec.negatives import Negatives
     from geomsolve.spec.realizable import Realizable
+    from geomsolve.spec.spectrum import Spectrum
     from geomsolve.spec.sweep import Sweep
     from geomsolve.spec.threshold import Threshold
 
@@ -48,6 +51,7 @@ _HOMES = {
     "Structure": "geomsolve.gram.structure",
     "Loss": "geomsolve.losses",
     "make_loss": "geomsolve.losses",
+    "Diversity": "geomsolve.spec.diversity",
     "Imbalance": "geomsolve.spec.imbalance",
     "Realizable": "geomsolve.spec.realizable",
     "Levels": "geomsolve.spec.levels",
@@ -56,11 +60,14 @@ _HOMES = {
     "SweepReport": "geomsolve.analyses.sweep",
     "Threshold": "geomsolve.spec.threshold",
     "ThresholdReport": "geomsolve.analyses.threshold",
+    "Negatives": "geomsolve.spec.negatives",
+    "Spectrum": "geomsolve.spec.spectrum",
 }
 
 __all__ = [
     "CasesReport",
     "Certificate",
+    "Diversity",
     "GeomsolveError",
     "Imbalance",
     "ImbalanceReport",
@@ -68,11 +75,13 @@ __all__ = [
     "Levels",
     "LevelsReport",
     "Loss",
+    "Negatives",
     "Orbits",
     "Realizable",
     "RealizableReport",
     "Report",
     "SolverError",
+    "Spectrum",
     "Structure",
     "Sweep",
     "SweepReport",

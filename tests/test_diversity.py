@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geomsolve import InputError, Orbits, certify, solve
+from geomsolve import Diversity, InputError, Orbits, certify, solve
 from geomsolve.analyses.diversity import conditional, squeezed, weighted_infonce
-from geomsolve.spec.diversity import Diversity
 from geomsolve.spec.latents import generate
 
 RINGS = {"latents": "rings:7x10", "temperature": 0.3}

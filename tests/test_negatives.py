@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geomsolve import InputError, Orbits, make_loss, solve
+from geomsolve import InputError, Negatives, Orbits, make_loss, solve
 from geomsolve.analyses.negatives import least_by_bound, least_sufficient, lower_bound, upper_bound
 from geomsolve.losses.infonce import negative_distribution
 from geomsolve.losses.joint import JointExpectation, joint_objective
-from geomsolve.spec.negatives import Negatives
 
 KS = (1, 2, 3, 8, 64, 1000, 10**6)
 

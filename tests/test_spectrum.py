@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geomsolve import InputError, solve
+from geomsolve import InputError, Spectrum, solve
 from geomsolve.analyses.spectrum import allocate, augmentation_variance, evaluate
 from geomsolve.spec.images import power_spectrum
-from geomsolve.spec.spectrum import Spectrum, power_law
+from geomsolve.spec.spectrum import power_law
 
 VARIANCES = st.lists(st.floats(0, 3), min_size=1, max_size=12)
 

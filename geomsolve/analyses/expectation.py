@@ -10,7 +10,7 @@ WHERE: dict[str, tuple[tuple[str, ...], ...]] = {
     "structure": (("structure", "kind"), ("summary",)),
     "verdict": (("verdict",),),
     "groups": (("structure", "groups"), ("merging",), ("collapsed",)),
-    "value": (("value",), ("optimum", "value"), ("optimum",)),
+    "value": (("value",), ("optimum", "value"), ("optimum",), ("limit",)),
     "min_cosine": (("structure", "min_cosine"),),
     "max_cosine": (("structure", "max_cosine"), ("max_cosine",)),
     "threshold": (("threshold",), ("nearest_threshold",)),

@@ -92,8 +92,8 @@ class NegativesReport(Report):
 
     names: tuple[str, ...]
     limit: float
-    limit_lower_bound: float
-    limit_gap: float
+    lower_bound: float
+    gap: float
     structure: Structure
     rows: tuple[Row, ...]
     least_negatives: Least
@@ -201,8 +201,8 @@ def negatives(problem: Negatives) -> NegativesReport:
         problem=understood(problem, loss={"name": loss.name, **settings}, proportions=problem.proportions),
         names=problem.class_names,
         limit=limit,
-        limit_lower_bound=at_limit.certificate.lower_bound,
-        limit_gap=at_limit.certificate.gap,
+        lower_bound=at_limit.certificate.lower_bound,
+        gap=at_limit.certificate.gap,
         structure=classify(orbits, geometry, max(at_limit.certificate.gap, 0.0)),
         rows=tuple(rows),
         least_negatives=Least(
