@@ -75,7 +75,7 @@ class Least:
     """Negatives that bring the loss within ``accuracy`` of its limit.
 
     ``exact`` meets it and ``exact`` - 1 does not; from ``always`` on every k is proven to meet it; both None where
-    more than a billion would be needed.  ``bound`` is what the general bounds promise (inf beyond 1e308).
+    no number up to a billion is proven to suffice.  ``bound`` is what the general bounds promise (inf beyond 1e308).
     """
 
     accuracy: float
@@ -196,6 +196,7 @@ def negatives(problem: Negatives) -> NegativesReport:
             )
         )
     least = least_sufficient(off_by, never_beyond, problem.accuracy)
+    decisive = [] if least[0] is None else [answer(k, decoupled) for k in (least[0], least[0] - 1) if k > 0]
     settings.pop("negatives")
     return NegativesReport(
         problem=understood(problem, loss={"name": loss.name, **settings}, proportions=problem.proportions),
@@ -208,7 +209,7 @@ def negatives(problem: Negatives) -> NegativesReport:
         least_negatives=Least(
             problem.accuracy, *least, least_by_bound(problem.accuracy, temperature, decoupled=decoupled)
         ),
-        certified=at_limit.certificate.certified and all(row.certified for row in rows),
+        certified=all(a.certificate.certified for a in [at_limit, *decisive]) and all(row.certified for row in rows),
     )
 
 

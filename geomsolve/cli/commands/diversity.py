@@ -62,8 +62,9 @@ def show(report: DiversityReport, screen: Console, *, quiet: bool) -> None:
     screen.print(condition(report))
     screen.print()
     screen.print(table(report))
+    screen.print()
     if report.witness:
-        screen.print("\nh: each latent with those coordinates shrunk, then brought back to length 1.")
+        screen.print("h: each latent with those coordinates shrunk, then brought back to length 1.")
     screen.print(
         "dimensions: how many the embedding needs. distance to latents: root mean square, after the best rotation.\n"
         "entropic floor: reached only where the embedding's cosines predict the positives exactly.\n"
@@ -108,10 +109,11 @@ def condition(report: DiversityReport) -> str:
     if report.holds:
         return "Diversity: any two points may be a positive pair."
     sizes = report.components
-    parts = (
-        f"{len(sizes)} parts that no positive pair connects, the largest of {sizes[0]}" if sizes[1:] else "one piece"
-    )
-    return f"Diversity would need any two points to be a possible positive pair; here positive pairs leave {parts}."
+    if len(sizes) == 1:
+        found = "they are not, though chains of positive pairs connect all points"
+    else:
+        found = f"positive pairs leave {len(sizes)} parts with no connection, the largest of size {sizes[0]}"
+    return f"Diversity would need any two points to be a possible positive pair; here {found}."
 
 
 def table(report: DiversityReport) -> Table:

@@ -69,7 +69,9 @@ def show(report: NegativesReport, screen: Console, *, quiet: bool) -> None:
         f"angles: smallest and largest between two {what}."
     )
     if any(row.threshold is not None for row in report.rows):
-        screen.print("collapse at t: the temperature nearest to yours where all smaller classes fall into one point.")
+        screen.print(
+            "collapse at t: the temperature nearest to yours at which the smaller classes start to share one point."
+        )
     screen.print()
     tolerance = report.problem["tolerance"]
     proven = report.gap <= tolerance * max(1.0, abs(report.limit))
@@ -120,7 +122,7 @@ def enough(report: NegativesReport) -> str:
     )
     by_bound = f"the bounds promise it only from {promised} on"
     if least.exact is None:
-        return f"More than a billion negatives are needed to come within {least.accuracy:g} of the limit; {by_bound}."
+        return f"No number up to a billion is proven to come within {least.accuracy:g} of the limit; {by_bound}."
     missed = "" if least.exact == 1 else f" ({least.exact - 1:,} do not)"
     return (
         f"{least.exact:,} negatives come within {least.accuracy:g} of the limit{missed}, and so does, provably, every "
