@@ -274,3 +274,19 @@ def test_the_command_refuses_bad_flags(run, flags):
     done = run("diversity", *flags)
     assert (done.code, done.stdout) == (2, "")
     assert done.stderr.startswith("Error: ")
+
+
+def test_the_picture_shows_the_witnesses_above_the_optimum(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    from geomsolve.plots import draw
+
+    flags = ("--latents", "sphere:5:3", "--shared-coordinates", 1, "--json", "--plot", tmp_path / "d.png")
+    answer = run("diversity", *flags).json
+    assert (tmp_path / "d.png").read_bytes().startswith(b"\x89PNG")
+    optimum, floor, curve, latents = draw(answer).axes[0].lines
+    assert set(optimum.get_ydata()) == {answer["optimum"]["value"]}
+    assert set(floor.get_ydata()) == {answer["floor"]}
+    assert list(curve.get_ydata()) == [row["value"] for row in answer["witness"]]
+    assert list(latents.get_ydata()) == [answer["identity"]["value"]]
+    run("diversity", "--latents", "1,0;0,1", "--shared-coordinates", 2, "--plot", tmp_path / "e.pdf")  # no witness
+    assert (tmp_path / "e.pdf").read_bytes().startswith(b"%PDF")

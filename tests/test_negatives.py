@@ -294,3 +294,16 @@ def test_the_command_refuses_bad_flags(run, flags):
     done = run("negatives", *flags)
     assert (done.code, done.stdout) == (2, "")
     assert done.stderr.startswith("Error: ")
+
+
+def test_the_picture_shows_the_curve_between_its_bounds(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    from geomsolve.plots import draw
+
+    flags = ("--props", "0.5,0.5", "-t", 0.05, "--negatives", "1,20", "--json", "--plot", tmp_path / "n.svg")
+    answer = run("negatives", *flags).json
+    assert (tmp_path / "n.svg").read_text().startswith("<?xml")
+    curve, below, above = draw(answer).axes[0].lines[:3]
+    for key, line in (("difference", curve), ("lower", below), ("upper", above)):
+        wanted = [min(float(row[key]), 1e30) for row in answer["rows"]]
+        np.testing.assert_allclose(line.get_ydata(), wanted)

@@ -287,3 +287,17 @@ def test_the_command_refuses_bad_flags(run, flags):
     done = run("spectrum", *flags)
     assert (done.code, done.stdout) == (2, "")
     assert done.stderr.startswith("Error: ")
+
+
+@pytest.mark.parametrize("flags", [("--noise", 0.1), ("--noise", 0.1, "-t", 0), ()])
+def test_the_picture_shows_allocation_and_water_level(run, tmp_path, flags):
+    pytest.importorskip("matplotlib")
+    from geomsolve.plots import draw
+
+    answer = run("spectrum", "--power", "1,0.5,0", *flags, "--json", "--plot", tmp_path / "s.svg").json
+    assert (tmp_path / "s.svg").read_text().startswith("<?xml")
+    top, bottom, filters = draw(answer).axes
+    assert [segment[1][1] for segment in bottom.collections[0].get_segments()] == answer["allocation"]
+    np.testing.assert_allclose(filters.lines[0].get_ydata(), answer["gain"])
+    level = float(answer["water_level"])
+    assert [line.get_ydata()[0] for line in top.lines[1:]] == ([level] if np.isfinite(level) else [])

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.diversity import DiversityReport, diversity
-from geomsolve.cli.options import output_options, solver_options
+from geomsolve.cli.options import output_options, plot_option, solver_options
 from geomsolve.cli.output import deliver
 from geomsolve.cli.render import number, proof_lines
 from geomsolve.losses.parameters import TEMPERATURE
@@ -32,8 +32,11 @@ from geomsolve.spec.diversity import Diversity
 @click.option("--corrected", is_flag=True, default=None, help="Restrict the denominator to possible positives.")
 @solver_options
 @click.option("--full", is_flag=True, help="JSON holds the Gram matrices.")
+@plot_option
 @output_options
-def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, full: bool, **flags: Any) -> int:
+def command(
+    as_json: bool, out: str | None, plot: str | None, quiet: bool, no_color: bool, debug: bool, full: bool, **flags: Any
+) -> int:
     """Does contrastive learning find the latents that made the data?
 
     The positive of a point is a nearby point; if every point may be the positive of every other (the diversity
@@ -42,7 +45,13 @@ def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: 
     """
     report = diversity(Diversity(**{key: value for key, value in flags.items() if value is not None}))
     return deliver(
-        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color, full=full
+        report,
+        lambda screen: show(report, screen, quiet=quiet),
+        as_json=as_json,
+        out=out,
+        no_color=no_color,
+        plot=plot,
+        full=full,
     )
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.negatives import NegativesReport, negatives
-from geomsolve.cli.options import class_options, output_options, solver_options
+from geomsolve.cli.options import class_options, output_options, plot_option, solver_options
 from geomsolve.cli.output import deliver, notify
 from geomsolve.cli.render import listing, number, proof_lines
 from geomsolve.gram.structure import angle_degrees
@@ -33,8 +33,11 @@ LOSS_FLAGS = {"loss": "name", "temperature": "temperature", "sampling": "samplin
 @click.option(*TEMPERATURE.flags, TEMPERATURE.name, metavar=TEMPERATURE.metavar, help=TEMPERATURE.help)
 @click.option(*SAMPLING.flags, SAMPLING.name, metavar=SAMPLING.metavar, help=SAMPLING.help)
 @solver_options
+@plot_option
 @output_options
-def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any) -> int:
+def command(
+    as_json: bool, out: str | None, plot: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any
+) -> int:
     """What do k random negatives change, against infinitely many?
 
     For each k: the exact loss R(k) of the best geometry (less log k, so that it has a limit), how far that is from
@@ -47,7 +50,7 @@ def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: 
     notify(problem.notices, quiet=quiet)
     report = negatives(problem)
     return deliver(
-        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color
+        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color, plot=plot
     )
 
 

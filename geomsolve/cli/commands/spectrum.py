@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.spectrum import SpectrumReport, spectrum
-from geomsolve.cli.options import output_options
+from geomsolve.cli.options import output_options, plot_option
 from geomsolve.cli.output import deliver
 from geomsolve.cli.render import listing, number, proof_lines
 from geomsolve.gram.types import FloatArray
@@ -38,8 +38,11 @@ BAR = 20
 @click.option("--eps", type=float, metavar="E", help="Temperature: similarity is -|z - z'|^2 / (2 E) (default 0.1).")
 @click.option("-t", "--alignment", type=float, metavar="T", help="Weight of alignment (default 1/E, that of InfoNCE).")
 @click.option("--tolerance", type=float, metavar="TOL", help="Relative gap that counts as certified (default 1e-6).")
+@plot_option
 @output_options
-def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any) -> int:
+def command(
+    as_json: bool, out: str | None, plot: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any
+) -> int:
     """Which frequencies of images does contrastive learning keep?
 
     The best linear features of stationary images are waves. Contrastive learning spreads a budget of feature power
@@ -48,7 +51,7 @@ def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: 
     """
     report = spectrum(Spectrum(**{key: value for key, value in flags.items() if value is not None}))
     return deliver(
-        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color
+        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color, plot=plot
     )
 
 
