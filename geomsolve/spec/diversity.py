@@ -56,7 +56,11 @@ class Diversity(Problem):
     @classmethod
     def _read_masses(cls, value: Any, info: ValidationInfo) -> Any:
         values = read_numbers(value, info.data.get("base")) if isinstance(value, str) else value
-        for position, x in enumerate(values or (), 1):
+        if values is None:
+            return None
+        if not isinstance(values, (list, tuple)):
+            raise ValueError(f"wanted a list of numbers, got {values!r}")
+        for position, x in enumerate(values, 1):
             if isinstance(x, bool) or not isinstance(x, (int, float)) or not 0 < x < float("inf"):
                 raise ValueError(f"masses must be positive numbers, but number {position} is {x!r}")
         return values

@@ -61,6 +61,8 @@ def _parse(text: str, base: Path | None) -> tuple[list[list[float]], str]:
         path = _existing(text[1:], base)
         lines, where = _text(path).splitlines(), f" of {str(path)!r}"
     elif text == "-":
+        if base is not None:
+            raise ValueError("only the command line reads standard input; name a file, as in '@file'")
         lines, where = sys.stdin.read().splitlines(), " of standard input"
     else:
         lines, where = text.split(";"), ""

@@ -45,12 +45,14 @@ class Spectrum(Problem):
             power_law(value)
             return value
         base = info.data.get("base")
-        values = read_numbers(value, base) if isinstance(value, str) else np.asarray(value).tolist()
-        if not isinstance(values, list) or not values:
-            raise ValueError("wanted the power of at least one frequency")
+        values = read_numbers(value, base) if isinstance(value, str) else value
+        if isinstance(values, np.ndarray):
+            values = values.tolist()
+        if not isinstance(values, (list, tuple)) or not values:
+            raise ValueError(f"wanted the power of at least one frequency, got {value!r}")
         for position, x in enumerate(values, 1):
             if isinstance(x, bool) or not isinstance(x, (int, float)) or not 0 <= x < float("inf"):
-                raise ValueError(f"power cannot be negative, but number {position} is {x!r}")
+                raise ValueError(f"powers must be numbers, 0 or more, but number {position} is {x!r}")
         if not any(values):
             raise ValueError("all powers are zero: there is nothing to see in such images")
         if len(values) > MOST_FREQUENCIES:
