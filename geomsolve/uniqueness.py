@@ -30,6 +30,10 @@ def optimum_is_unique(
     """True, False or None (not determined) for optimal orbit ``cosines`` (m, m) of ``objective``."""
     if objective.unique_minimiser:
         return True
+    if objective.degenerate:
+        return False
+    if objective.below is not None:  # what follows holds for convex losses
+        return None
     if orbits.n_classes > MOST_CLASSES:
         return None
     plain = loss.objective(orbits.single())

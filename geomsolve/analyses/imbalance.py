@@ -9,6 +9,7 @@ certificate of ``certificate.py``.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -23,6 +24,7 @@ from geomsolve.gram.structure import Structure, classify
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses import Loss, make_loss
 from geomsolve.solvers.choose import Answer, refuse_oversize, solve_objective
+from geomsolve.solvers.local import solve_locally
 from geomsolve.solvers.manifold import solve_limited
 from geomsolve.spec.imbalance import Imbalance
 from geomsolve.uniqueness import optimum_is_unique
@@ -112,14 +114,24 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
     orbits = Orbits.of(problem.proportions, problem.class_counts)
     refuse_oversize(orbits.n_orbits, field=problem.source)
     objective = loss.objective(orbits)
-    answer = solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance)
+    convex = objective.below is None
+    if convex:
+        answer = solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance)
+    else:
+        if orbits.n_classes <= FULL_GRAM:  # a loss that is not convex may tell classes of equal proportion apart
+            orbits = Orbits.trivial(problem.proportions, problem.class_counts)
+            objective = loss.objective(orbits)
+        answer = solve_locally(objective, orbits, solver=problem.solver, tolerance=problem.tolerance, seed=problem.seed)
     cosines, proof = answer.solution.cosines, answer.certificate
-    structure = classify(orbits, cosines, max(proof.gap, 0.0))
+    structure = classify(orbits, cosines, max(proof.gap, 0.0) if convex else 0.0)
+    if objective.degenerate:
+        structure = dataclasses.replace(structure, kind="degenerate")
     rank = orbits.rank(cosines, structure.tolerance)
-    limited = None if problem.dim is None else rank > problem.dim
+    limited = None if problem.dim is None else rank > problem.dim and not objective.degenerate
     if limited:
         return limit_dimension(problem, loss, orbits, answer)
-    threshold = nearest_collapse_temperature(loss, orbits) if objective.smooth else None
+    settled = convex and objective.smooth and not objective.degenerate
+    threshold = nearest_collapse_temperature(loss, orbits) if settled else None
     return ImbalanceReport(
         problem=stated(problem, loss),
         names=problem.class_names,
@@ -134,7 +146,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
         structure=structure,
         solver={
             "name": answer.solution.name,
-            "reason": answer.reason,
+            "reason": objective.degenerate or answer.reason,
             "iterations": answer.solution.iterations,
             "seconds": answer.seconds,
         },

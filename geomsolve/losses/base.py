@@ -117,11 +117,16 @@ class Objective(ABC):
     ``unique_minimiser`` says that F, as a function of all K(K-1)/2 cosines, has at most one minimiser on any
     convex set (because it is strictly convex, for one); False claims nothing.  ``attraction`` (m, m), or 0, is such
     that the gradient plus it is positive: the logarithm of that sum is what the dual solver matches.
+    convex set (because it is strictly convex, for one); False claims nothing.
+    ``below`` is None for a convex F; for any other it is a convex objective that is nowhere above F.
+    ``degenerate`` says why every geometry attains the infimum, where that is so.
     """
 
     smooth: bool = True
     unique_minimiser: bool = False
     attraction: FloatArray | float = 0.0
+    below: Objective | None = None
+    degenerate: str = ""
 
     @abstractmethod
     def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:

@@ -6,6 +6,7 @@
     dcl             a0 = 0, b = 1;      k = inf, less log k:  log E e^t
 
 Negatives c_j are drawn iid from p (own class included, t = 0) or, supervised, from p_c / (1 - p_a), c != a.
+Hard negatives (``hardness``) are in ``losses/hardness.py``.
 Sources: van den Oord et al. 2018; Yeh et al. 2022 (decoupled).
 
 Symbols: k ``negatives``, a0 ``base``, b ``factor``, r(c|a) ``chance`` and ``own``.
@@ -19,12 +20,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses.base import Loss, Objective, register
 from geomsolve.losses.expectation import LogExpectation
+from geomsolve.losses.hardness import HardNegatives
 from geomsolve.losses.logsum import LogSum
-from geomsolve.losses.parameters import FORM, NEGATIVES, SAMPLING, TEMPERATURE, parameter
+from geomsolve.losses.parameters import FORM, HARDNESS, NEGATIVES, SAMPLING, TEMPERATURE, parameter
 
 
 def negative_distribution(orbits: Orbits, sampling: str) -> tuple[FloatArray, FloatArray]:
@@ -42,11 +45,20 @@ class _Negatives(Loss):
     temperature: float = parameter(TEMPERATURE, 0.1)
     negatives: float = parameter(NEGATIVES, inf)
     sampling: str = parameter(SAMPLING, "iid")
+    hardness: float | None = parameter(HARDNESS, None)
 
     def _objective(self, orbits: Orbits, base: float, mean: bool) -> Objective:
         chance, own = negative_distribution(orbits, self.sampling)
         mass = orbits.sizes * orbits.proportions
         scale = 1 / self.temperature
+        if self.hardness is not None:
+            if mean or self.negatives != inf:
+                raise InputError(
+                    "hard negatives are solved in the sum form with many negatives (--negatives inf, the default); "
+                    "geomsolve check trains with any number of them",
+                    field="loss.hardness",
+                )
+            return HardNegatives(orbits, chance, own, self.temperature, self.hardness)
         if self.negatives == inf:
             offset = own + (base if mean else 0.0)
             # Without an offset F is not strictly convex: it is straight, but rising, along 11' - I (all cosines up

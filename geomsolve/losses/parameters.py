@@ -143,3 +143,31 @@ UNIFORM_T = Parameter(
     "S",
     "Sharpness s of the Gaussian potential exp(-s |x - y|^2) (default 2).",
 )
+DELTA = Parameter(
+    "delta",
+    ("--delta",),
+    number("a number, at least 0", lambda x: x >= 0),
+    "D",
+    "Floor under the distance 1 - cosine whose logarithm is taken (default 0).",
+)
+TAIL_WEIGHT = Parameter(
+    "tail_weight",
+    ("--tail-weight",),
+    number("a weight from 0 to 1", lambda x: 0 <= x <= 1),
+    "L",
+    "Weight lambda of the extreme-value term of the logit, 1 - lambda of the cosine (default 0.5).",
+)
+TAIL_SHAPE = Parameter(
+    "tail_shape",
+    ("--tail-shape",),
+    number("a number, at least 0", lambda x: x >= 0),
+    "B",
+    "Weibull shape beta of the extreme-value term (default 1).",
+)
+HARDNESS = Parameter(
+    "hardness",
+    ("--hardness",),
+    number("a number above 0", lambda x: x > 0),
+    "B",
+    "Draw negatives with density proportional to e^(B cosine); not convex, so the answer is not certified.",
+)

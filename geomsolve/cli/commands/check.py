@@ -1,0 +1,170 @@
+"""Does gradient descent reach the predicted geometry?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from geomsolve.analyses.check import CheckReport, check
+from geomsolve.cli.commands.imbalance import pair, setting
+from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss, stacked
+from geomsolve.cli.output import deliver, notify
+from geomsolve.cli.render import number
+from geomsolve.gram.structure import angle_degrees
+from geomsolve.spec.check import Check
+
+MOST_PAIRS = 15
+"""Rows of the table: pairs of classes (or of groups of equal classes) with the largest and the smallest cosines."""
+
+check_options = stacked(
+    click.option("--device", metavar="auto|cpu|cuda", help="Where to train (default auto: a GPU if there is one)."),
+    click.option("--steps", type=int, metavar="N", help="Most training steps (default 20,000)."),
+    click.option("--samples", type=int, metavar="N", help="Samples altogether (default 64, or 4 a class)."),
+    click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding (default: the number of classes)."),
+    click.option("--optimizer", metavar="adam|sgd|lbfgs", help="How to descend (default adam)."),
+    click.option("--implementation", metavar="own|pml", help="Whose batch loss: own, or pytorch-metric-learning's."),
+    click.option(
+        "--synthetic",
+        metavar="synco[:1,..,6]",
+        help="Add SynCo's synthetic negatives, all six kinds or some; not certified. [infonce, dcl]",
+    ),
+)
+
+
+@click.command("check", epilog="Example: geomsolve check --props 0.5,0.3,0.2 --temperature 0.5")
+@class_options
+@loss_options
+@check_options
+@solver_options
+@click.option("--full", is_flag=True, help="JSON holds the Gram matrices for any number of classes (else up to 64).")
+@output_options
+def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, full: bool, **flags: Any) -> int:
+    """Does gradient descent reach the predicted geometry?
+
+    Trains free features, several for each class, on the actual batch loss, and compares where they end with the
+    certified prediction. A loss below the certified bound would refute the prediction and is reported as a
+    contradiction. Needs torch: pip install 'geomsolve[torch]'.
+    """
+    problem = Check(**split_loss(flags))
+    notify(problem.notices, quiet=quiet)
+    with progress_bar(problem, quiet=quiet) as tell:
+        report = check(problem, progress=tell)
+    return deliver(
+        report,
+        lambda screen: show(report, screen, quiet=quiet),
+        as_json=as_json,
+        out=out,
+        no_color=no_color,
+        full=full,
+    )
+
+
+@contextmanager
+def progress_bar(problem: Check, *, quiet: bool) -> Iterator[Any]:
+    """A line on stderr, on a terminal only, with the steps taken and the loss so far."""
+    screen = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
+        task = bar.add_task("solving, then training", total=None)
+
+        def tell(step: int, loss: float) -> None:
+            bar.update(task, description=f"step {step:,} of at most {problem.steps:,}, loss {loss:.6g}")
+
+        yield tell
+
+
+def show(report: CheckReport, screen: Console, *, quiet: bool) -> None:
+    """Print the verdict for a person: sentence, table, figures, what to do."""
+    screen.print(sentence(report), style="bold")
+    if quiet:
+        return
+    screen.print(setting(report.prediction))
+    screen.print()
+    screen.print(pairs_table(report))
+    screen.print("Cosines (and angles) between class means; reached: averaged over pairs of equal classes.\n")
+    found, predicted = report.descent, report.prediction
+    sampled = f" ± {found.standard_error:.1e} (sampled)" if found.standard_error else ""
+    loss = f"Loss reached: {number(found.value, 9)}{sampled} nats"
+    if report.companion:
+        screen.print(f"{loss}, which is not comparable with the plain loss's {number(predicted.value, 9)}.")
+    else:
+        proof = "proven" if predicted.certified else "NOT PROVEN"
+        bounds = f"predicted {number(predicted.value, 9)}; no features go below {number(predicted.lower_bound, 9)}"
+        screen.print(f"{loss}; {bounds} ({proof}).")
+    screen.print(f"Within-class scatter (0: every class is one point): {found.within_class:.1e}.")
+    ended = "converged" if found.converged else "had not converged"
+    screen.print(
+        f"{found.samples:,} free features in {found.dim} dimensions; {found.optimizer} on {found.device} {ended} after "
+        f"{found.steps:,} steps, {found.seconds:.2g} s."
+    )
+    advice = what_to_do(report)
+    if advice:
+        screen.print(f"\n{advice}")
+
+
+def sentence(report: CheckReport) -> str:
+    """The verdict in one sentence."""
+    loss, found, predicted = report.problem["loss"]["name"], report.descent, report.prediction
+    error = f"largest difference of a cosine {report.max_gram_error:.2g}"
+    if report.verdict == "moved":
+        return (
+            f"Not certified: with {report.companion}, descent ends where cosines differ by up to "
+            f"{report.max_gram_error:.2g} from the optimum of plain {predicted.problem['loss']['name']}."
+        )
+    if report.verdict == "agrees" and predicted.unique is True:
+        return f"Descent agrees: on real batches, {loss} reaches the predicted geometry ({error})."
+    if report.verdict == "agrees":
+        return f"Descent agrees: on real batches, {loss} reaches the predicted loss, at one of its many optima."
+    if report.verdict == "contradiction":
+        return (
+            f"CONTRADICTION: descent reached a loss of {number(found.value, 9)} nats, below the certified bound "
+            f"{number(predicted.lower_bound, 9)}. One of the two is wrong; please report it."
+        )
+    if report.verdict == "not there yet":
+        return f"Not there yet: the steps ran out before {loss} reached the predicted geometry ({error})."
+    return f"Descent ended elsewhere: {loss} converged, but not to the predicted geometry ({error})."
+
+
+def what_to_do(report: CheckReport) -> str:
+    """What to try where the verdict leaves something open; empty otherwise."""
+    found = report.descent
+    if report.verdict == "not there yet":
+        return f"More --steps than {found.steps:,} may get there, and so may a higher temperature."
+    if report.verdict == "elsewhere" and found.dim < report.orbits.n_classes - 1:
+        return f"{found.dim} dimensions may be too few: {report.prediction.rank} are needed."
+    if report.verdict == "elsewhere":
+        return (
+            "Where the loss already is as predicted, it is so flat there (low temperature, rare classes) that training "
+            "does not resolve the geometry; try --samples, another --seed or --optimizer."
+        )
+    return ""
+
+
+def pairs_table(report: CheckReport) -> Table:
+    """Predicted and reached cosines by pair of classes, or of groups of equal classes."""
+    orbits, predicted = report.orbits, report.prediction.orbit_cosines
+    reached = orbits.reduce(report.descent.gram)
+    places = [(g, h) for g in range(orbits.n_orbits) for h in range(g, orbits.n_orbits) if orbits.pairs[g, h] > 0]
+    places.sort(key=lambda at: float(predicted[at]))
+    if len(places) > MOST_PAIRS:
+        half = MOST_PAIRS // 2
+        places = [*places[:half], *places[-half:]]
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("")
+    for title in ("predicted", "reached"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for at in places:
+        table.add_row(pair(report.prediction, at), *(cosine(float(matrix[at])) for matrix in (predicted, reached)))
+    return table
+
+
+def cosine(x: float) -> str:
+    """A cosine with its angle."""
+    return f"{x:+.4f} ({angle_degrees(float(np.clip(x, -1, 1))):.1f}°)"

@@ -1,0 +1,49 @@
+"""The batch losses as their sources define them, on single samples: no classes collapse, nothing is averaged out.
+
+Each function takes cosines of unit vectors and returns one loss an anchor, in nats:
+
+    supcon       - 1/|P(i)| sum_{p in P(i)} log( e^{s_ip} / sum_{a != i} e^{s_ia} )      Khosla et al. 2020, L_out
+    contrast     - log( e^{s+} / (a0 e^{s+} + b sum_j e^{s_j}) )                         InfoNCE: a0 = 1; DCL: a0 = 0
+    triplet      max(c_- - c_+ + margin, 0)                                              Schroff et al. 2015
+    sigmoid      log(1 + e^{-(s+ - bias)}) + log(1 + e^{s- - bias})                      Zhai et al. 2023
+    spectral     - 2 c_+ + c_-^2                                                         HaoChen et al. 2021
+
+with s = c / tau.  Symbols: c ``cosines``, tau ``temperature``, a0 ``own``, b ``factor``.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+
+def supcon(cosines: Tensor, labels: Tensor, temperature: float) -> Tensor:
+    """(n,) from ``cosines`` (n, n) of one batch; anchors without a positive cost nothing."""
+    itself = torch.eye(labels.numel(), dtype=torch.bool, device=labels.device)
+    positive = (labels[:, None] == labels) & ~itself
+    logits = (cosines / temperature).masked_fill(itself, -torch.inf)
+    count = positive.sum(1)
+    attraction = torch.where(positive, logits, 0.0).sum(1) / count.clamp(min=1)
+    return torch.where(count > 0, torch.logsumexp(logits, 1) - attraction, 0.0)
+
+
+def contrast(positive: Tensor, negatives: Tensor, own: float, factor: float) -> Tensor:
+    """(A,) from *logits* s: ``positive`` (A,) and ``negatives`` (A, k)."""
+    crowd = torch.logsumexp(negatives, 1) + torch.log(torch.tensor(factor, dtype=positive.dtype))
+    return (torch.logaddexp(positive, crowd) if own else crowd) - positive
+
+
+def triplet(positive: Tensor, negative: Tensor, margin: float) -> Tensor:
+    """(A,) from cosines (A,)."""
+    return torch.relu(negative - positive + margin)
+
+
+def sigmoid(positive: Tensor, negative: Tensor, temperature: float, bias: float) -> Tensor:
+    """(A,) from cosines (A,); where there is no negative, its cosine is -inf."""
+    return softplus(bias - positive / temperature) + softplus(negative / temperature - bias)
+
+
+def spectral(positive: Tensor, negative: Tensor) -> Tensor:
+    """(A,) from cosines (A,)."""
+    return negative**2 - 2 * positive

@@ -1,0 +1,187 @@
+"""The training loop: free unit vectors, one for every sample, moved by an ordinary optimiser.
+
+Whether the learning rate is small enough is seen from the way the samples go, not from the loss: near an optimum of a
+low temperature the loss no longer changes by anything that its noise would let through, while the geometry still does.
+Over a window of steps the net displacement is compared with the length of the way; where samples only wander about, the
+learning rate is halved, and training has converged when that has happened :data:`HALVINGS` times or nothing moves.
+L-BFGS has a line search instead and stops when the loss does.
+
+Everything stays on one device: the loss is looked at once a window, not once a step.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from geomsolve.descent.experiments import Experiment
+from geomsolve.errors import InputError
+
+OPTIMIZERS = ("adam", "sgd", "lbfgs")
+
+WINDOW = 50
+NOISY_WINDOW = 200
+"""Steps between two looks at the way: more of them where the steps are random."""
+
+WANDERING = 0.4
+"""Net displacement over length of the way below which samples wander.  Adam averages about 20 steps, so that pure noise
+has sqrt(20 / 200) = 0.3."""
+
+HALVINGS = 12
+"""How often the learning rate is halved before training ends."""
+
+STILL = 1e-10
+"""A way of this length is none."""
+
+RESOLUTION = 1e-15
+"""L-BFGS ends where the loss falls by no more than this, relative above 1."""
+
+SMALL = 2**16
+"""Matrices with fewer entries than this are faster on one thread."""
+
+ADAM_RATE = 0.05
+SGD_RATE = 0.02
+"""Learning rates: how far a sample moves in the first step, on average (root mean square) for sgd."""
+
+Progress = Callable[[int, float], None]
+"""Called with the steps taken and the mean loss of the last window."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``features`` (R, d), unit; ``converged`` is False where the steps ran out first."""
+
+    features: Tensor
+    steps: int
+    converged: bool
+    seconds: float
+
+
+def choose_device(name: str) -> torch.device:
+    """The device called 'cpu', 'cuda' or 'auto' (cuda if there is one); :class:`InputError` if it is not there."""
+    found = torch.cuda.is_available()
+    if name == "cuda" and not found:
+        raise InputError("there is no CUDA device here that torch can use; leave it out, or use cpu", field="device")
+    return torch.device("cuda" if found and name != "cpu" else "cpu")
+
+
+@contextmanager
+def steady(entries: int) -> Iterator[None]:
+    """Ask torch for operations that give the same result every time, and for one thread where steps are so small
+    (``entries`` of their largest matrix) that sharing them out takes longer; put its settings back afterwards."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    before, warn = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    threads = torch.get_num_threads()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    if entries < SMALL:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before, warn_only=warn)
+        torch.set_num_threads(threads)
+
+
+def start(experiment: Experiment, dim: int, generator: torch.Generator) -> Tensor:
+    """Random unit vectors (R, dim)."""
+    shape = (experiment.rows, dim)
+    device = experiment.population.device
+    return normalize(torch.randn(shape, generator=generator, dtype=torch.float64, device=device), dim=1)
+
+
+def descend(
+    experiment: Experiment,
+    dim: int,
+    *,
+    optimizer: str = "adam",
+    steps: int,
+    generator: torch.Generator,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Train the features of ``experiment`` in ``dim`` dimensions for at most ``steps`` steps."""
+    if optimizer == "lbfgs" and not experiment.whole:
+        raise InputError(
+            "lbfgs needs the same loss at every step, but this one draws random batches; use adam or sgd",
+            field="optimizer",
+        )
+    began = time.perf_counter()
+    z = start(experiment, dim, generator).requires_grad_()
+    tell = progress or (lambda step, loss: None)
+    run = _lbfgs if optimizer == "lbfgs" else _first_order
+    with steady(experiment.rows * max(experiment.rows, dim)):
+        taken, converged = run(experiment, z, optimizer, steps, generator, tell)
+    return Outcome(normalize(z.detach(), dim=1), taken, converged, time.perf_counter() - began)
+
+
+def _lbfgs(
+    experiment: Experiment, z: Tensor, optimizer: str, steps: int, generator: torch.Generator, tell: Progress
+) -> tuple[int, bool]:
+    solver = torch.optim.LBFGS(
+        [z], max_iter=WINDOW, history_size=20, tolerance_grad=0.0, tolerance_change=0.0, line_search_fn="strong_wolfe"
+    )
+
+    def closure() -> Tensor:
+        solver.zero_grad()
+        loss = experiment.step(normalize(z, dim=1), generator)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss
+
+    last = math.inf
+    for taken in range(0, steps, WINDOW):
+        loss = float(solver.step(closure).detach())  # type: ignore[no-untyped-call]
+        tell(taken, loss)
+        if last - loss <= RESOLUTION * max(1.0, abs(loss)):
+            return taken, True
+        last = loss
+    return steps, False
+
+
+def _first_order(
+    experiment: Experiment, z: Tensor, optimizer: str, steps: int, generator: torch.Generator, tell: Progress
+) -> tuple[int, bool]:
+    solver: torch.optim.Optimizer
+    if optimizer == "adam":
+        solver = torch.optim.Adam([z], lr=ADAM_RATE, betas=(0.9, 0.99), eps=1e-15)
+    else:
+        (slope,) = torch.autograd.grad(experiment.step(normalize(z, dim=1), generator), z)
+        solver = torch.optim.SGD([z], lr=SGD_RATE / float(slope.square().sum(1).mean().sqrt()), momentum=0.9)
+    window = WINDOW if experiment.whole else NOISY_WINDOW
+    losses, way = torch.zeros(2, dtype=z.dtype, device=z.device)
+    turn, halved = z.detach().clone(), 0
+    for taken in range(1, steps + 1):
+        solver.zero_grad()
+        loss = experiment.step(normalize(z, dim=1), generator)
+        loss.backward()  # type: ignore[no-untyped-call]
+        before = z.detach().clone()
+        solver.step()
+        with torch.no_grad():
+            z.copy_(normalize(z, dim=1))  # the loss does not see lengths, and growing ones would slow the descent
+            way += distance(z, before)
+            losses += loss.detach()
+        if taken % window:
+            continue
+        net, length, mean = torch.stack([distance(z.detach(), turn), way, losses / window]).tolist()
+        tell(taken, mean)
+        halved += net < WANDERING * length
+        if halved > HALVINGS or length < STILL:
+            return taken, True
+        if net < WANDERING * length:
+            for group in solver.param_groups:
+                group["lr"] /= 2
+        turn = z.detach().clone()
+        way.zero_()
+        losses.zero_()
+    return steps, False
+
+
+def distance(one: Tensor, other: Tensor) -> Tensor:
+    """Root mean square distance of the samples (R, d)."""
+    return (one - other).square().sum(1).mean().sqrt()

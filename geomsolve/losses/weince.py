@@ -1,0 +1,98 @@
+"""WEINCE: InfoNCE with an extreme-value correction of the logit, in its mean form with many negatives.
+
+    l(c) = (1 - lambda) c / tau - lambda beta log(1 - c + delta)
+    F    = sum_a p_a log( 1 + sum_c r(c|a) e^{l(G_ac) - l(1)} )
+
+delta > 0: l(1) is a constant and l is convex and rising, so F is convex in the cosines and the program applies.
+delta = 0, lambda beta > 0: the logit of a positive pair at cosine 1 is +infinity, so every collapsed geometry whose
+classes are distinct points attains the infimum sum_a p_a log(1 + r(a|a)).  The loss is *degenerate*: it says nothing
+about where the classes go.
+
+In training, lambda and beta are read off each batch (``descent/weince.py``); here they are given.
+
+Symbols: lambda ``tail_weight``, beta ``tail_shape``, delta ``delta``, l ``logit``, r ``chance`` and ``own``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from geomsolve.gram.orbits import Orbits
+from geomsolve.gram.types import FloatArray
+from geomsolve.losses.base import Curvature, Loss, Objective, register
+from geomsolve.losses.infonce import negative_distribution
+from geomsolve.losses.logsum import LogSum
+from geomsolve.losses.parameters import DELTA, SAMPLING, TAIL_SHAPE, TAIL_WEIGHT, TEMPERATURE, parameter
+
+
+class ConvexLogit(Objective):
+    """F(C) = outer(1 + l(C) - l(1)): a rising convex ``outer`` of a convex logit l, entry by entry."""
+
+    unique_minimiser = True
+
+    def __init__(self, outer: LogSum, temperature: float, weight: float, shape: float, delta: float) -> None:
+        self.outer, self.delta = outer, delta
+        self.linear, self.pole = (1 - weight) / temperature, weight * shape
+
+    def _inner(self, cosines: FloatArray) -> FloatArray:
+        distance = 1 - cosines + self.delta
+        inner: FloatArray = 1 + self.linear * (cosines - 1) - self.pole * np.log(distance / self.delta)
+        return inner
+
+    def _slope(self, cosines: FloatArray) -> FloatArray:
+        slope: FloatArray = self.linear + self.pole / (1 - cosines + self.delta)
+        return slope
+
+    def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = self.outer.evaluate(self._inner(cosines))
+        return value, gradient * self._slope(cosines)
+
+    def curvature(self, cosines: FloatArray) -> Curvature:
+        inner, slope = self._inner(cosines), self._slope(cosines)
+        gradient, outer = self.outer.gradient(inner), self.outer.curvature(inner)
+        bend = gradient * self.pole / (1 - cosines + self.delta) ** 2
+        return lambda change: slope * outer(slope * change) + bend * change
+
+
+class Indifferent(Objective):
+    """The constant that every geometry of distinct points attains."""
+
+    def __init__(self, value: float, why: str) -> None:
+        self.constant, self.degenerate = value, why
+
+    def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
+        return self.constant, np.zeros_like(cosines)
+
+    def curvature(self, cosines: FloatArray) -> Curvature:
+        return np.zeros_like
+
+
+@register
+@dataclass(frozen=True)
+class WEINCE(Loss):
+    """WEINCE; see the module."""
+
+    name: ClassVar[str] = "weince"
+    summary: ClassVar[str] = "InfoNCE with an extreme-value correction; degenerate unless --delta is above 0"
+    source: ClassVar[str] = "When Softmax Fails at the Top: Extreme Value Corrections for InfoNCE"
+
+    temperature: float = parameter(TEMPERATURE, 0.1)
+    delta: float = parameter(DELTA, 0.0)
+    tail_weight: float = parameter(TAIL_WEIGHT, 0.5)
+    tail_shape: float = parameter(TAIL_SHAPE, 1.0)
+    sampling: str = parameter(SAMPLING, "iid")
+
+    def objective(self, orbits: Orbits) -> Objective:
+        chance, own = negative_distribution(orbits, self.sampling)
+        mass = orbits.sizes * orbits.proportions
+        if self.delta == 0 and self.tail_weight * self.tail_shape > 0:
+            return Indifferent(
+                float(mass @ np.log1p(own)),
+                "the logit of a positive pair is infinite once its class is a point, so every arrangement of the "
+                "classes at distinct points attains the infimum; give a floor by --delta",
+            )
+        outer = LogSum(chance, own + 1.0, mass, 1.0, unique_minimiser=True)
+        return ConvexLogit(outer, self.temperature, self.tail_weight, self.tail_shape, self.delta or 1.0)

@@ -1,0 +1,52 @@
+"""Losses that are not convex: the best of several local searches, beside a bound that a convex loss below it proves.
+
+Nothing says that the best point found is the optimum.  What is proven is how much lower an optimum could be: the
+distance to the certified optimum of a convex loss that is nowhere above this one.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from geomsolve.certificate import TOLERANCE, Certificate
+from geomsolve.errors import InputError
+from geomsolve.gram.orbits import Orbits
+from geomsolve.gram.types import FloatArray
+from geomsolve.losses.base import Objective
+from geomsolve.solvers.choose import INWARD, Answer, solve_objective
+from geomsolve.solvers.manifold import interior, solve_manifold
+
+STARTS = 8
+"""Local searches: from the optimum of the convex loss, from near the regular simplex, and from random points."""
+
+
+def random_start(orbits: Orbits, rng: np.random.Generator) -> FloatArray:
+    """Orbit cosines (m, m) of random directions, one a class."""
+    points = rng.standard_normal((orbits.n_classes, orbits.n_classes))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return orbits.reduce(points @ points.T)
+
+
+def solve_locally(
+    objective: Objective, orbits: Orbits, *, solver: str = "auto", tolerance: float = TOLERANCE, seed: int = 0
+) -> Answer:
+    """The best point of several local searches for ``objective``, with the bound of its ``below``."""
+    assert objective.below is not None
+    if solver not in ("auto", "manifold"):
+        raise InputError("this loss is not convex; only the manifold solver takes it", field="solver")
+    began = time.perf_counter()
+    convex = solve_objective(objective.below, orbits, tolerance=tolerance)
+    rng = np.random.default_rng(seed)
+    middle = interior(orbits)
+    starts = [(1 - INWARD) * convex.solution.cosines + INWARD * middle, middle]
+    starts += [random_start(orbits, rng) for _ in range(STARTS - len(starts))]
+    found = [solve_manifold(objective, orbits, start=start) for start in starts]
+    values = [objective.value(solution.cosines) for solution in found]
+    best = int(np.argmin(values))
+    value, bound = values[best], min(convex.certificate.lower_bound, values[best])
+    proof = Certificate(value, bound, value - bound, convex.certificate.min_eigenvalue, tolerance)
+    agree = sum(v <= value + tolerance * max(1.0, abs(value)) for v in values)
+    reason = f"the loss is not convex: the best of {len(starts)} local searches, reached by {agree} of them"
+    return Answer(found[best], proof, reason, time.perf_counter() - began)
