@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from geomsolve.solvers.manifold import solve_limited
 from geomsolve.spec.imbalance import Imbalance
 from geomsolve.uniqueness import optimum_is_unique
 
+if TYPE_CHECKING:
+    from geomsolve.analyses.check import CheckReport
+
 FULL_ORBITS = 2000
 """Distinct proportions up to which their m x m cosines are part of the JSON without being asked for."""
 
@@ -44,6 +47,8 @@ class ImbalanceReport(Report):
     where it was not determined; ``nearest_threshold`` is the collapse temperature nearest to the one in force.
     ``dimension_limited`` says whether a limit of the dimension binds, and is None where there is no limit; where it
     binds, every class is an orbit of its own and ``lower_bound`` is that of the unlimited problem.
+    ``convex`` is False for a loss whose answer is only the best of several local searches; ``check`` is the report of a
+    descent check that was asked for at the same time.
     """
 
     command: ClassVar[str] = "imbalance"
@@ -62,6 +67,8 @@ class ImbalanceReport(Report):
     solver: dict[str, Any]
     nearest_threshold: dict[str, Any] | None
     dimension_limited: bool | None = None
+    convex: bool = True
+    check: CheckReport | None = None
 
     @property
     def gram(self) -> FloatArray:
@@ -70,7 +77,7 @@ class ImbalanceReport(Report):
 
     @property
     def exit_code(self) -> int:
-        return 0 if self.certified else 1
+        return max(0 if self.certified else 1, self.check.exit_code if self.check else 0)
 
     def groups(self) -> list[list[str]]:
         """Names of the classes that coincide, one list a point."""
@@ -98,6 +105,10 @@ class ImbalanceReport(Report):
         if self.dimension_limited is None:
             del plain["dimension_limited"]
         plain["structure"]["groups"] = self.groups()
+        if self.check is None:
+            del plain["check"]
+        else:
+            plain["check"] = self.check.to_dict(full=full)
         if full or orbits.n_classes <= FULL_GRAM:
             plain["gram"] = jsonable(self.gram)
         return plain
@@ -152,6 +163,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
         },
         nearest_threshold=None if threshold is None else {"over": "temperature", "value": threshold},
         dimension_limited=limited,
+        convex=convex,
     )
 
 
@@ -198,4 +210,5 @@ def limit_dimension(problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer
         },
         nearest_threshold=None,
         dimension_limited=True,
+        convex=objective.below is None,
     )

@@ -21,6 +21,9 @@ from geomsolve.descent.population import Population
 from geomsolve.errors import InputError
 from geomsolve.losses import Loss
 
+MOST_ROWS = 512
+"""About how many features one call of NTXentLoss is given."""
+
 
 class PmlRandomBatches(RandomBatches):
     """:class:`RandomBatches` with SupConLoss."""
@@ -53,6 +56,11 @@ class PmlContrast(Contrast):
     def __init__(self, population: Population, temperature: float, negatives: int, sampling: str) -> None:
         super().__init__(population, temperature, negatives, own=1.0, mean=False, sampling=sampling)
         self.loss: Any = NTXentLoss(temperature=temperature, reducer=MeanReducer())
+
+    @property
+    def anchors(self) -> int:
+        """Fewer than usual: the library compares everything that it is given with everything."""
+        return max(4, MOST_ROWS // (self.draws + 1))
 
     def step(self, z: Tensor, generator: torch.Generator) -> Tensor:
         n = self.anchors

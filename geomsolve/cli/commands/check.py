@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from geomsolve.analyses.check import CheckReport, check
+from geomsolve.analyses.check import VALUE_TOLERANCE, CheckReport, check
 from geomsolve.cli.commands.imbalance import pair, setting
 from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss, stacked
 from geomsolve.cli.output import deliver, notify
@@ -135,14 +135,20 @@ def sentence(report: CheckReport) -> str:
 def what_to_do(report: CheckReport) -> str:
     """What to try where the verdict leaves something open; empty otherwise."""
     found = report.descent
+    excess = found.value - report.prediction.value
+    if report.verdict == "not there yet" and excess <= VALUE_TOLERANCE:
+        return (
+            f"The loss is already within {abs(excess):.1e} nats of the optimum: at this temperature it is so flat that "
+            "training hardly moves any more. More --steps may help, and so would a higher temperature."
+        )
     if report.verdict == "not there yet":
-        return f"More --steps than {found.steps:,} may get there, and so may a higher temperature."
+        return f"The loss is still {excess:.2g} nats above the optimum; allow more --steps than {found.steps:,}."
     if report.verdict == "elsewhere" and found.dim < report.orbits.n_classes - 1:
         return f"{found.dim} dimensions may be too few: {report.prediction.rank} are needed."
     if report.verdict == "elsewhere":
         return (
-            "Where the loss already is as predicted, it is so flat there (low temperature, rare classes) that training "
-            "does not resolve the geometry; try --samples, another --seed or --optimizer."
+            "Where the loss is as predicted, it is so flat (low temperature, rare classes) that training does not "
+            "resolve the geometry; try more --samples, another --seed or another --optimizer."
         )
     return ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -22,11 +23,20 @@ from geomsolve.spec.imbalance import Imbalance
 @loss_options
 @solver_options
 @click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding, if limited (default: no limit).")
+@click.option("--check", is_flag=True, help="Also train free features and compare (geomsolve check; needs torch).")
 @click.option("--full", is_flag=True, help="JSON holds every cosine, however many classes there are.")
 @plot_option
 @output_options
 def command(
-    as_json: bool, out: str | None, plot: str | None, quiet: bool, no_color: bool, debug: bool, full: bool, **flags: Any
+    as_json: bool,
+    out: str | None,
+    plot: str | None,
+    quiet: bool,
+    no_color: bool,
+    debug: bool,
+    check: bool,
+    full: bool,
+    **flags: Any,
 ) -> int:
     """Which geometry does this loss want for these class proportions?
 
@@ -36,6 +46,8 @@ def command(
     problem = Imbalance(**split_loss(flags))
     notify(problem.notices, quiet=quiet)
     report = imbalance(problem)
+    if check:
+        report = checked(report, problem)
     return deliver(
         report,
         lambda screen: show(report, screen, quiet=quiet),
@@ -54,6 +66,9 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
         return
     orbits = report.orbits
     screen.print(setting(report))
+    if report.structure.kind == "degenerate":
+        screen.print(f"Why: {report.solver['reason']}.\nInfimum of the loss: {number(report.value, 9)} nats.")
+        return
     screen.print()
     if orbits.n_classes <= max(12, orbits.n_orbits):
         labels = list(report.names)
@@ -65,8 +80,13 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
     tolerance = report.problem["tolerance"]
     if report.dimension_limited:
         screen.print(limited_lines(report))
-    else:
+    elif report.convex:
         screen.print(proof_lines(report.value, report.lower_bound, report.gap, report.certified, tolerance))
+    else:
+        screen.print(
+            f"Not certified, because this loss is not convex: best loss found {number(report.value, 9)} nats; no "
+            f"embedding goes below {number(report.lower_bound, 9)}, so it is within {report.gap:.1e} of the optimum."
+        )
     unique = {
         True: "It is the only optimum.",
         False: "It is not the only optimum: another geometry with the same loss was found.",
@@ -80,6 +100,18 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
     change = what_would_change(report)
     if change:
         screen.print(f"\n{change}")
+    if report.check is not None:
+        from geomsolve.cli.commands.check import show as show_check
+
+        screen.print()
+        show_check(report.check, screen, quiet=quiet)
+
+
+def checked(report: ImbalanceReport, problem: Imbalance) -> ImbalanceReport:
+    """The same report with a descent check of the same problem."""
+    from geomsolve.analyses.check import as_check, check
+
+    return replace(report, check=check(as_check(problem)))
 
 
 def limited_lines(report: ImbalanceReport) -> str:
@@ -96,7 +128,7 @@ def sentence(report: ImbalanceReport) -> str:
     if report.dimension_limited:
         limit = report.problem["dim"]
         return f"In {limit} dimension{'' if limit == 1 else 's'} (best found): {geometry(report)}"
-    if report.unique is False:
+    if report.unique is False and report.structure.kind != "degenerate":
         loss = report.problem["loss"]["name"]
         return f"{loss} is equally content with many geometries; one of them: {geometry(report)}"
     return geometry(report)
@@ -104,6 +136,8 @@ def sentence(report: ImbalanceReport) -> str:
 
 def geometry(report: ImbalanceReport) -> str:
     """The geometry found, in one sentence."""
+    if report.structure.kind == "degenerate":
+        return f"Degenerate: {report.problem['loss']['name']} does not say where the classes go."
     s, k, names = report.structure, report.orbits.n_classes, report.names
     loss = report.problem["loss"]["name"]
     if s.kind == "antipodal":
