@@ -227,13 +227,13 @@ class AlignUniform(AllSamples):
         self.weight = 2 * sharpness * float(p.max() / p.square().sum())
 
     def frame(self, rows: Tensor) -> tuple[Tensor, ...]:
-        return (self.population.positives(rows),)
+        return self.population.positives(rows), self.population.log_negatives(rows, "iid")
 
     def anchor_losses(self, cosines: Tensor, *frame: Tensor) -> Tensor:
         """(R, 2): the log of each anchor's row and its alignment."""
-        (positives,) = frame
+        positives, chance = frame
         square = 2 - 2 * cosines
-        row = torch.logsumexp(self.population.weights.log() - self.sharpness * square, 1)
+        row = torch.logsumexp(chance - self.sharpness * square, 1)
         return torch.stack([row, (positives * square).sum(1)], 1)
 
     def total(self, losses: Tensor) -> Tensor:
@@ -246,7 +246,7 @@ class RandomDraws(Experiment):
 
     ``sample`` also gives a figure whose expectation is known exactly (:meth:`control_mean`) and with which the loss
     nearly rises and falls, such as the mean of e^{s - 1/tau} over an anchor's negatives.  The estimate regresses it out
-    (a control variate), anchor by anchor.
+    (a control variate).
     """
 
     whole = False
@@ -289,28 +289,31 @@ class RandomDraws(Experiment):
                     sums[:, rows] += torch.stack([term.sum(1) for term in terms])
                 count += repeats
                 if count > 1:
-                    estimate = regress(sums / count, self.row_weights, count)
+                    estimate = regress(sums / count, self.row_weights, self.row_labels, count)
                     enough = estimate.standard_error <= STANDARD_ERROR * max(1.0, abs(estimate.value))
                     if enough or count * n * self.draws >= MOST_DRAWS:
                         return estimate
 
 
-def regress(moments: Tensor, weights: Tensor, count: int) -> Estimate:
-    """The weighted mean of the losses, their controls regressed out.
+def regress(moments: Tensor, weights: Tensor, labels: Tensor, count: int) -> Estimate:
+    """The weighted mean of the losses, their controls regressed out with one slope a class.
 
-    ``moments`` (5, R): means of loss, control, loss^2, loss * control and control^2 over ``count`` draws a row.
+    ``moments`` (5, R): means of loss, control, loss^2, loss * control and control^2 over ``count`` draws a row.  One
+    slope a row would fit a few draws too well, and understate the error.
     """
     loss, control, square, product, control_square = moments
     variance = (square - loss**2).clamp(min=0)
-    covariance, spread = product - loss * control, control_square - control**2
-    useful = spread > 1e-24
-    slope = torch.where(useful, covariance / torch.where(useful, spread, 1.0), 0.0)
-    left = (variance - slope * covariance).clamp(min=0) / (count - 1)
+    covariance, spread = product - loss * control, (control_square - control**2).clamp(min=0)
+    by_class = torch.zeros((2, int(labels.max()) + 1), dtype=loss.dtype, device=loss.device)
+    by_class.index_add_(1, labels, torch.stack([covariance, spread]))
+    useful = by_class[1] > 1e-24
+    slope = torch.where(useful, by_class[0] / torch.where(useful, by_class[1], 1.0), 0.0)[labels]
+    left = (variance - 2 * slope * covariance + slope**2 * spread).clamp(min=0) / (count - 1)
     return Estimate(float(weights @ (loss - slope * control)), math.sqrt(float(weights.square() @ left)))
 
 
 def mean_crowd(features: Features, rows: Tensor, log_chance: Tensor, temperature: float) -> Tensor:
-    """(A,) expectation of e^{s - 1/tau} for one negative of each anchor in ``rows``, by ``log_chance`` (..., R)."""
+    """(A,) expectation of e^{s - 1/tau} for one negative of each anchor in ``rows``, by ``log_chance`` (A, R)."""
     cosines = features.z[rows] @ features.z.T
     return torch.logsumexp((cosines - 1) / temperature + log_chance, 1).exp()
 
@@ -407,7 +410,7 @@ class RandomBatches(RandomDraws):
     def sample(self, features: Features, anchors: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         sample, own = anchors // self.views, anchors % self.views
         other = (own[:, None] + torch.arange(1, self.views, device=anchors.device)) % self.views
-        drawn = self._views(self.population.draw((anchors.numel(), self.batch - 1), generator))
+        drawn = self._views(self.population.draw_negatives(sample, self.batch - 1, "iid", generator))
         seen = torch.cat([sample[:, None] * self.views + other, drawn], 1)
         logits = features.cosines(anchors, seen) / self.temperature
         positive = self.row_labels[seen] == self.row_labels[anchors][:, None]
@@ -416,7 +419,8 @@ class RandomBatches(RandomDraws):
         return torch.logsumexp(logits, 1) - attraction, control
 
     def control_mean(self, features: Features, rows: Tensor) -> Tensor:
-        return mean_crowd(features, rows, self.row_weights.log(), self.temperature)
+        chance = self.population.log_negatives(rows // self.views, "iid") - math.log(self.views)
+        return mean_crowd(features, rows, chance.repeat_interleave(self.views, 1), self.temperature)
 
 
 class Pairs(RandomDraws):

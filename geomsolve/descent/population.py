@@ -25,15 +25,27 @@ def apportion(proportions: ArrayLike, samples: int) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """``proportions`` (K,) and ``sizes`` (K,), the samples of each class, as tensors on one device."""
+    """``proportions`` (K,) and ``sizes`` (K,), the samples of each class, as tensors on one device.
+
+    ``stands_for``: how many samples of a larger set each one stands for.  An anchor meets itself among its negatives
+    that much less often, since the others that it stands for are not at cosine 1.
+    """
 
     proportions: Tensor
     sizes: Tensor
+    stands_for: float = 1.0
 
     @classmethod
-    def of(cls, proportions: ArrayLike, sizes: ArrayLike, device: torch.device | str = "cpu") -> Population:
+    def of(
+        cls,
+        proportions: ArrayLike,
+        sizes: ArrayLike,
+        device: torch.device | str = "cpu",
+        *,
+        stands_for: float = 1.0,
+    ) -> Population:
         p = torch.tensor(np.asarray(proportions, dtype=np.float64), device=device)
-        return cls(p, torch.tensor(np.asarray(sizes, dtype=np.int64), device=device))
+        return cls(p, torch.tensor(np.asarray(sizes, dtype=np.int64), device=device), stands_for)
 
     def __len__(self) -> int:
         return int(self.labels.numel())
@@ -80,7 +92,11 @@ class Population:
     def draw_negatives(self, anchors: Tensor, k: int, sampling: str, generator: torch.Generator) -> Tensor:
         """(A, k) independent samples for each of ``anchors`` (A,): any ('iid'), or of other classes ('supervised')."""
         if sampling == "iid":
-            return self.draw((anchors.numel(), k), generator)
+            drawn = self.draw((anchors.numel(), k), generator)
+            if self.stands_for == 1:
+                return drawn
+            move = (drawn == anchors[:, None]) & (self.uniform(tuple(drawn.shape), generator) * self.stands_for > 1)
+            return torch.where(move, self.draw_positives(anchors, generator)[:, None], drawn)
         label = self.labels[anchors][:, None]
         own = self.proportions[label]
         position = self.uniform((anchors.numel(), k), generator) * (self._edges[-1] - own)
@@ -104,6 +120,11 @@ class Population:
         """(R, N) for anchors ``rows``: log of the chance that a negative is each of the samples."""
         chance = self.weights.log().expand(rows.numel(), -1)
         if sampling == "iid":
-            return chance
+            if self.stands_for == 1:
+                return chance
+            own = self.weights[rows][:, None]
+            left = own * (1 - 1 / self.stands_for)
+            less = torch.where(rows[:, None] == torch.arange(len(self), device=self.device), left, 0.0)
+            return (chance.exp() - less + left * self.positives(rows)).log()
         label = self.labels[rows][:, None]
         return torch.where(label == self.labels, -torch.inf, chance - torch.log1p(-self.proportions[label]))

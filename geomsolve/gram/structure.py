@@ -69,12 +69,15 @@ def coinciding(orbits: Orbits, cosines: FloatArray, tolerance: float) -> tuple[t
     return tuple(sorted(groups))
 
 
-def classify(orbits: Orbits, cosines: FloatArray, gap: float, *, limited: bool = False) -> Structure:
+def classify(
+    orbits: Orbits, cosines: FloatArray, gap: float, *, limited: bool = False, tolerance: float | None = None
+) -> Structure:
     """Name the geometry of feasible orbit cosines (m, m) whose loss is within ``gap`` of the optimum.
 
-    ``limited``: the best found in fewer dimensions than the optimum needs.
+    ``limited``: the best found in fewer dimensions than the optimum needs.  ``tolerance`` replaces the one that follows
+    from the gap: for cosines that were measured, not solved for.
     """
-    tol = structure_tolerance(gap)
+    tol = structure_tolerance(gap) if tolerance is None else tolerance
     n_classes = orbits.n_classes
     entries = cosines[orbits.pairs > 0]
     low, high = float(entries.min()), float(entries.max())

@@ -1,0 +1,268 @@
+"""Does a trained encoder have the geometry that its loss wants for the data's own class proportions?
+
+One pass over the embeddings, in chunks: each row is brought to unit length, and the class sums give everything that
+``gram/measure.py`` measures.  The loss value is that of the actual batch losses (``descent/``, which needs torch):
+on all samples where they are few enough, else on a sample of them that keeps the proportions.
+
+    matches            every cosine is as predicted (where the optimum is unique), or else the loss is
+    another geometry   the measured cosines have a name of their own, and the prediction has not
+    still converging   neither
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from geomsolve.analyses.base import Report, jsonable, understood
+from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport, imbalance
+from geomsolve.errors import InputError
+from geomsolve.gram.measure import Measurement, gram_error
+from geomsolve.gram.orbits import Orbits
+from geomsolve.gram.structure import Structure, classify
+from geomsolve.gram.types import FloatArray, IntArray
+from geomsolve.losses import Loss, make_loss
+from geomsolve.spec.arrays import open_rows, read_labels
+from geomsolve.spec.compare import Compare
+from geomsolve.spec.imbalance import Imbalance
+
+VALUE_TOLERANCE = 1e-2
+"""Excess of the loss, relative above 1, that counts as the optimum where that is not a single geometry."""
+
+WHOLE_SAMPLES, DRAWN_SAMPLES = 20_000, 4_000
+"""Most samples of which all take part in the loss: where all are compared with all, and where batches are drawn."""
+
+SUBSET = 4_000
+"""Samples that stand for the rest where there are more."""
+
+UNIT = 1e-3
+"""Lengths that differ from 1 by less than this are not worth a remark."""
+
+Progress = Callable[[int, int], None]
+"""Called with the rows read so far and how many there are."""
+
+
+@dataclass(frozen=True)
+class LossOnData:
+    """``value`` in nats with its ``standard_error``, on ``samples`` of the rows; None with a reason in ``missing``."""
+
+    value: float | None
+    standard_error: float = 0.0
+    samples: int = 0
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class CompareReport(Report):
+    """Measurement and prediction side by side; ``verdict`` as in the module.
+
+    ``lengths``: the smallest and largest length of a row before it was brought to 1.  ``structure`` names the measured
+    geometry, with ``within`` as its tolerance.
+    """
+
+    command: ClassVar[str] = "compare"
+
+    names: tuple[str, ...]
+    counts: tuple[int, ...]
+    dim: int
+    lengths: tuple[float, float]
+    measured: Measurement
+    structure: Structure
+    prediction: ImbalanceReport
+    max_gram_error: float
+    loss_on_data: LossOnData
+    verdict: str
+
+    @property
+    def exit_code(self) -> int:
+        return 0 if self.prediction.certified else 1
+
+    @property
+    def collapsed(self) -> list[list[str]]:
+        """Names of classes whose measured means coincide, one list a point."""
+        return [[self.names[a] for a in group] for group in self.structure.groups]
+
+    @property
+    def excess(self) -> float | None:
+        """How far the loss on the data lies above the predicted optimum."""
+        value = self.loss_on_data.value
+        return None if value is None else value - self.prediction.value
+
+    def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
+        """The JSON object; ``full`` includes the Gram matrices however many classes there are."""
+        plain = super().to_dict(**detail)
+        found, p = self.measured, self.prediction
+        total = sum(self.counts)
+        for key in ("names", "counts", "loss_on_data"):
+            del plain[key]
+        plain["classes"] = [
+            {"name": name, "count": n, "proportion": n / total, "scatter": float(s)}
+            for name, n, s in zip(self.names, self.counts, found.scatter, strict=True)
+        ]
+        plain["structure"] = self.structure.kind
+        plain["collapsed"] = self.collapsed
+        plain["measured"] = {
+            "within_class": found.within_class,
+            "nc1": found.nc1,
+            "simplex_distance": found.simplex_distance,
+        }
+        plain["prediction"] = {
+            "value": p.value,
+            "lower_bound": p.lower_bound,
+            "gap": p.gap,
+            "certified": p.certified,
+            "unique": p.unique,
+            "structure": p.structure.kind,
+        }
+        if full or len(self.names) <= FULL_GRAM:
+            plain["measured"]["gram"] = found.gram
+            plain["prediction"]["gram"] = p.gram
+        loss = self.loss_on_data
+        plain["value_measured"], plain["value_predicted"] = loss.value, p.value
+        plain["value_standard_error"], plain["value_samples"] = loss.standard_error, loss.samples
+        cleaned: dict[str, Any] = jsonable(plain)
+        return cleaned
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What one pass over the rows gives: class ``sums`` (K, d) of unit rows, the unit rows ``kept`` (n, d)."""
+
+    sums: FloatArray
+    kept: FloatArray
+    lengths: tuple[float, float]
+
+
+def compare(problem: Compare, *, progress: Progress | None = None) -> CompareReport:
+    """Answer the question of :class:`Compare`; ``progress`` is told the rows read, now and then."""
+    codes, names = read_labels(problem.labels, problem.base, "labels")
+    if len(names) < 2:
+        raise InputError(f"all labels are {names[0]!r}; one class has no geometry", field="labels")
+    counts = np.bincount(codes)
+    loss = make_loss(problem.loss.name, problem.loss.parameters)
+    shared = {"solver": problem.solver, "tolerance": problem.tolerance, "seed": problem.seed}
+    prediction = imbalance(Imbalance(counts=counts.tolist(), names=names, loss=problem.loss.model_dump(), **shared))
+    if prediction.structure.kind == "degenerate":
+        raise InputError(f"there is nothing to compare with: {prediction.solver['reason']}", field="loss.delta")
+    all_of_them = codes.size <= (DRAWN_SAMPLES if draws_batches(loss) else WHOLE_SAMPLES)
+    rng = np.random.default_rng(problem.seed)
+    keep = np.arange(codes.size) if all_of_them else chosen(codes, counts, SUBSET, rng)
+    scan = read(problem, codes, len(names), keep, progress or (lambda done, total: None))
+    measured = Measurement.of(scan.sums, counts.astype(np.float64))
+    structure = classify(Orbits.trivial(counts / counts.sum()), measured.gram, 0.0, tolerance=problem.within)
+    error = gram_error(measured.gram, prediction.gram)
+    on_data = loss_on_data(loss, scan.kept, codes[keep], counts, problem.seed)
+    return CompareReport(
+        problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
+        names=names,
+        counts=tuple(int(n) for n in counts),
+        dim=scan.sums.shape[1],
+        lengths=scan.lengths,
+        measured=measured,
+        structure=structure,
+        prediction=prediction,
+        max_gram_error=error,
+        loss_on_data=on_data,
+        verdict=judge(prediction, structure, error, on_data.value, problem.within),
+    )
+
+
+def judge(prediction: ImbalanceReport, measured: Structure, error: float, value: float | None, within: float) -> str:
+    """The verdict, as in the module."""
+    if error <= within:
+        return "matches"
+    if prediction.unique is False and value is not None:
+        if value - prediction.value <= VALUE_TOLERANCE * max(1.0, abs(prediction.value)):
+            return "matches"
+        return "still converging"
+    alike = classify(prediction.orbits, prediction.orbit_cosines, 0.0, tolerance=within).kind
+    unnamed = ("general", "symmetric by proportion", "equiangular")
+    return "still converging" if measured.kind in (*unnamed, alike) else "another geometry"
+
+
+def draws_batches(loss: Loss) -> bool:
+    """Whether the loss is an expectation over random batches or draws, not a sum over all samples."""
+    parameters = loss.parameters()
+    drawn = "batch" in parameters or parameters.get("negatives", np.inf) < np.inf
+    return drawn or loss.name in ("triplet", "sigmoid", "spectral")
+
+
+def chosen(codes: IntArray, counts: IntArray, most: int, rng: np.random.Generator) -> IntArray:
+    """Positions, ascending, of about ``most`` rows that keep the proportions, at least two a class where it has two."""
+    wanted = np.minimum(counts, np.maximum(2, np.round(counts * (most / codes.size)))).astype(np.int64)
+    order = np.argsort(codes, kind="stable")
+    first = np.cumsum(counts) - counts
+    picked = [order[f + rng.choice(n, w, replace=False)] for f, n, w in zip(first, counts, wanted, strict=True)]
+    return np.sort(np.concatenate(picked))
+
+
+def read(problem: Compare, codes: IntArray, n_classes: int, keep: IntArray, progress: Progress) -> Scan:
+    """One pass over the embeddings; :class:`InputError` for rows without a direction and labels that do not match."""
+    from scipy.sparse import csr_array
+
+    rows = open_rows(problem.embeddings, problem.base, "embeddings")
+    n = codes.size
+    if rows.count is not None and rows.count != n:
+        raise InputError(f"{n:,} labels for {rows.count:,} embeddings; give one label a row", field="labels")
+    done, low, high = 0, np.inf, 0.0
+    sums, kept = np.zeros((0, 0)), np.zeros((0, 0))
+    trouble = {"not finite": [0, 0], "zero": [0, 0]}
+    for chunk in rows.chunks():
+        block = chunk.astype(np.float64)
+        size = block.shape[0]
+        if done == 0:
+            sums, kept = np.zeros((n_classes, block.shape[1])), np.zeros((keep.size, block.shape[1]))
+        if done + size > n:
+            done += size
+            break
+        lengths = np.linalg.norm(block, axis=1)
+        for kind, wrong in (("not finite", ~np.isfinite(lengths)), ("zero", lengths == 0)):
+            if wrong.any():
+                if not trouble[kind][0]:
+                    trouble[kind][1] = done + int(np.argmax(wrong))
+                trouble[kind][0] += int(wrong.sum())
+        usable = np.isfinite(lengths) & (lengths > 0)
+        if usable.all():
+            low, high = min(low, float(lengths.min())), max(high, float(lengths.max()))
+            block /= lengths[:, None]
+            member = csr_array((np.ones(size), (codes[done : done + size], np.arange(size))), shape=(n_classes, size))
+            sums += np.asarray(member @ block)
+            here = slice(*np.searchsorted(keep, (done, done + size)))
+            kept[here] = block[keep[here] - done]
+        done += size
+        progress(done, n)
+    if done != n:
+        found = "more" if done > n else f"{done:,}"
+        raise InputError(f"{n:,} labels for {found} embeddings; give one label a row", field="labels")
+    for kind, (count, first) in trouble.items():
+        if count:
+            some = f"{count:,} rows are" if count > 1 else "1 row is"
+            raise InputError(
+                f"{problem.embeddings}: {some} {kind}, first row {first} (counted from 0); such rows have no "
+                "direction: remove them with their labels",
+                field="embeddings",
+            )
+    return Scan(sums, kept, (low, high))
+
+
+def loss_on_data(loss: Loss, kept: FloatArray, codes: IntArray, counts: IntArray, seed: int) -> LossOnData:
+    """The loss of unit rows ``kept`` (n, d) of classes ``codes`` (n,), which are ``counts`` (K,) in the whole data."""
+    if importlib.util.find_spec("torch") is None:
+        return LossOnData(None, missing="evaluating the loss needs torch: pip install 'geomsolve[torch]'")
+    if loss.parameters().get("full_batch") and codes.size < counts.sum():
+        return LossOnData(None, missing=f"a full batch is evaluated for at most {WHOLE_SAMPLES:,} samples")
+    import torch
+
+    from geomsolve.descent.experiments import experiment
+    from geomsolve.descent.population import Population
+
+    order = np.argsort(codes, kind="stable")
+    population = Population.of(counts / counts.sum(), np.bincount(codes), stands_for=float(counts.sum() / codes.size))
+    trial = experiment(loss, population)
+    z = torch.from_numpy(kept[order]).repeat_interleave(trial.rows // codes.size, 0)
+    estimate = trial.value(z, torch.Generator().manual_seed(seed))
+    return LossOnData(estimate.value, estimate.standard_error, int(codes.size))
