@@ -22,16 +22,22 @@ import numpy as np
 
 from geomsolve.analyses.base import Report, jsonable, understood
 from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport, imbalance
+from geomsolve.analyses.realizable import RealizableReport, realizable
+from geomsolve.analyses.target import target_of, weighting_of
 from geomsolve.descent import require
 from geomsolve.errors import InputError
 from geomsolve.gram.measure import Measurement, gram_error
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses import Loss, make_loss
-from geomsolve.spec.check import Check
+from geomsolve.spec.check import Check, CheckWeighting
 from geomsolve.spec.imbalance import Imbalance
+from geomsolve.spec.realizable import Realizable
 
 if TYPE_CHECKING:
+    import torch
+
+    from geomsolve.descent.experiments import Experiment
     from geomsolve.descent.train import Progress
 
 GRAM_TOLERANCE = 0.05
@@ -57,9 +63,74 @@ MOST_SAMPLES = 20_000
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """What descent is compared with, from either kind of question.
+
+    ``gram`` (n, n) of the classes or, for a weighting, of the samples: their cosines, for Euclidean latents their
+    squared distances.  ``orbits`` and ``names`` of the classes or samples; ``report`` is the whole answer.
+    """
+
+    report: ImbalanceReport | RealizableReport
+    value: float
+    lower_bound: float
+    gap: float
+    certified: bool
+    unique: bool | None
+    structure: str
+    orbits: Orbits
+    names: tuple[str, ...]
+    gram: FloatArray
+    subject: str
+    least_dimension: int | None
+
+    @classmethod
+    def of_loss(cls, report: ImbalanceReport) -> Prediction:
+        return cls(
+            report=report,
+            value=report.value,
+            lower_bound=report.lower_bound,
+            gap=report.gap,
+            certified=report.certified,
+            unique=report.unique,
+            structure=report.structure.kind,
+            orbits=report.orbits,
+            names=report.names,
+            gram=report.gram,
+            subject=str(report.problem["loss"]["name"]),
+            least_dimension=report.rank,
+        )
+
+    @classmethod
+    def of_weighting(cls, report: RealizableReport) -> Prediction:
+        if report.attained is None:
+            raise InputError(
+                "with latents compared by distance this weighting only drives samples apart for ever; there is no "
+                "geometry to compare with",
+                field="weighting",
+            )
+        best, orbits = report.optimum, report.orbits
+        gram = orbits.lift(report.attained)
+        np.fill_diagonal(gram, 0.0 if report.similarity == "euclidean" else 1.0)
+        return cls(
+            report=report,
+            value=best["value"],
+            lower_bound=best["lower_bound"],
+            gap=best["gap"],
+            certified=best["certified"],
+            unique=report.unique,
+            structure=report.verdict,
+            orbits=orbits,
+            names=tuple(report.names[g] for g in orbits.index),
+            gram=gram,
+            subject=str(report.problem["weighting"]),
+            least_dimension=best["dimension"],
+        )
+
+
+@dataclass(frozen=True)
 class Descent:
-    """Where descent ended.  ``value`` in nats with its ``standard_error`` (0 if nothing was sampled); ``gram`` (K, K)
-    of the class means; ``within_class`` as in :class:`geomsolve.gram.measure.Measurement`."""
+    """Where descent ended.  ``value`` in nats with its ``standard_error`` (0 if nothing was sampled); ``gram`` as in
+    :class:`Prediction`; ``within_class`` as in :class:`geomsolve.gram.measure.Measurement`."""
 
     value: float
     standard_error: float
@@ -83,7 +154,7 @@ class CheckReport(Report):
 
     command: ClassVar[str] = "check"
 
-    prediction: ImbalanceReport
+    prediction: Prediction
     descent: Descent
     max_gram_error: float
     verdict: str
@@ -94,30 +165,13 @@ class CheckReport(Report):
     def exit_code(self) -> int:
         return 0 if self.agrees and self.prediction.certified else 1
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.prediction.names
-
-    @property
-    def orbits(self) -> Orbits:
-        return self.prediction.orbits
-
     def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
         """The JSON object; ``full`` includes the Gram matrices however many classes there are."""
-        plain = super().to_dict(**detail)
         p = self.prediction
-        plain["prediction"] = {
-            "value": p.value,
-            "lower_bound": p.lower_bound,
-            "gap": p.gap,
-            "certified": p.certified,
-            "unique": p.unique,
-            "structure": p.structure.kind,
-        }
-        if full or p.orbits.n_classes <= FULL_GRAM:
-            plain["prediction"]["gram"] = p.gram
-        else:
-            del plain["descent"]["gram"]
+        keys = ("value", "lower_bound", "gap", "certified", "unique", "structure", "gram")
+        plain = {**super().to_dict(**detail), "prediction": {key: getattr(p, key) for key in keys}}
+        if not full and p.orbits.n_classes > FULL_GRAM:
+            del plain["prediction"]["gram"], plain["descent"]["gram"]
         cleaned: dict[str, Any] = jsonable(plain)
         return cleaned
 
@@ -140,36 +194,40 @@ def predict(problem: Check) -> tuple[ImbalanceReport, str | None]:
         also = f"synthetic negatives {problem.synthetic}"
         companion = also if companion is None else f"{companion}, and {also}"
     shared = {name: getattr(problem, name) for name in problem.model_fields_set & set(Imbalance.model_fields)}
-    parameters = {name: value for name, value in loss.parameters().items() if name in loss.takes()}
-    report = imbalance(Imbalance(**{**shared, "kind": "imbalance", "loss": {"name": loss.name, **parameters}}))
+    report = imbalance(Imbalance(**{**shared, "kind": "imbalance", "loss": {"name": loss.name, **loss.parameters()}}))
     return report, companion
 
 
-def check(
-    problem: Check, *, prediction: ImbalanceReport | None = None, progress: Progress | None = None
-) -> CheckReport:
-    """Answer the question of :class:`Check`; ``progress`` is told the steps taken and the loss, now and then.
+def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) -> CheckReport:
+    """Answer the question of :class:`Check` or :class:`CheckWeighting`.
 
-    ``prediction`` saves solving again where the answer of :func:`imbalance` for the same problem is at hand.
+    ``progress`` is told the steps taken and the loss, now and then.
     """
     require("torch", what="the descent check")
-    if problem.implementation == "pml":
-        require("pytorch_metric_learning", what="--implementation pml", field="implementation")
-    predicted, companion = predict(problem) if prediction is None else (prediction, None)
-    outcome = train(problem, progress)
-    error = gram_error(outcome.gram, predicted.gram)
-    verdict = "moved" if companion else judge(predicted, outcome, error)
+    from geomsolve.descent.train import choose_device
+
+    device = choose_device(problem.device)
+    companion = None
+    if isinstance(problem, CheckWeighting):
+        trial = weighting_trial(problem, device)
+        answer = realizable(Realizable(**{**problem.without_training(), "kind": "realizable"}))
+        assert isinstance(answer, RealizableReport)
+        predicted = Prediction.of_weighting(answer)
+        known = {key: value for key, value in answer.problem.items() if key != "kind"}
+    else:
+        trial = loss_trial(problem, device)
+        report, companion = predict(problem)
+        predicted = Prediction.of_loss(report)
+        loss = make_loss(problem.loss.name, problem.loss.parameters)
+        known = {"loss": {"name": loss.name, **loss.parameters()}, "proportions": problem.proportions}
+        known["samples"] = len(trial.population)
+    found = train(problem, trial, progress)
+    error = gram_error(found.gram, predicted.gram)
+    verdict = "moved" if companion else judge(predicted, found, error)
     return CheckReport(
-        problem=understood(
-            problem,
-            loss={"name": problem.loss.name, **make_loss(problem.loss.name, problem.loss.parameters).parameters()},
-            proportions=problem.proportions,
-            samples=outcome.samples,
-            dim=outcome.dim,
-            device=outcome.device,
-        ),
+        problem={**understood(problem, **known), "dim": found.dim, "device": found.device},
         prediction=predicted,
-        descent=outcome,
+        descent=found,
         max_gram_error=error,
         verdict=verdict,
         agrees=None if companion else verdict == "agrees",
@@ -177,14 +235,15 @@ def check(
     )
 
 
-def judge(predicted: ImbalanceReport, found: Descent, error: float) -> str:
+def judge(predicted: Prediction, found: Descent, error: float) -> str:
     """The verdict, as in the module."""
     scale = max(1.0, abs(predicted.value))
     if found.value + STANDARD_ERRORS * found.standard_error < predicted.lower_bound - ROUNDING * scale:
         return "contradiction"
     excess = abs(found.value - predicted.value)
     close = excess <= VALUE_TOLERANCE * scale + 2 * found.standard_error
-    same = error <= GRAM_TOLERANCE and found.within_class <= SCATTER_TOLERANCE
+    same = error <= GRAM_TOLERANCE * max(1.0, float(predicted.gram.max()))
+    same = same and found.within_class <= SCATTER_TOLERANCE
     if close and (same or predicted.unique is not True):
         return "agrees"
     return "elsewhere" if found.converged else "not there yet"
@@ -205,14 +264,20 @@ def samples_of_classes(problem: Check, loss: Loss) -> list[int]:
     return apportion(problem.proportions, wanted)
 
 
-def train(problem: Check, progress: Progress | None) -> Descent:
-    """Let the features go, and measure where they end."""
-    import torch
+def refuse_oversize(samples: int, field: str) -> None:
+    """Raise :class:`InputError` for more samples than can all be compared with all."""
+    if samples > MOST_SAMPLES:
+        raise InputError(
+            f"{samples:,} samples are too many to compare all with all; at most {MOST_SAMPLES:,} are trained",
+            field=field,
+        )
 
+
+def loss_trial(problem: Check, device: torch.device) -> Experiment:
+    """The experiment for a loss on classes."""
     from geomsolve.descent.experiments import experiment
     from geomsolve.descent.negatives import read_kinds
     from geomsolve.descent.population import Population
-    from geomsolve.descent.train import choose_device, descend
 
     loss = make_loss(problem.loss.name, problem.loss.parameters)
     try:
@@ -220,46 +285,78 @@ def train(problem: Check, progress: Progress | None) -> Descent:
     except ValueError as error:
         raise InputError(str(error), field="synthetic") from None
     sizes = samples_of_classes(problem, loss)
-    n_classes = len(sizes)
-    if sum(sizes) > MOST_SAMPLES:
-        raise InputError(
-            f"{sum(sizes):,} samples are too many to compare all with all; at most {MOST_SAMPLES:,}, so fewer classes "
-            "or smaller counts",
-            field="samples",
-        )
-    device = choose_device(problem.device)
+    refuse_oversize(sum(sizes), "samples")
     population = Population.of(problem.proportions, sizes, device)
-    if problem.implementation == "pml":
-        from geomsolve.descent.pml import pml_experiment
+    if problem.implementation == "own":
+        return experiment(loss, population, synthetic)
+    require("pytorch_metric_learning", what="--implementation pml", field="implementation")
+    from geomsolve.descent.pml import pml_experiment
 
-        trial = pml_experiment(loss, population)
-    else:
-        trial = experiment(loss, population, synthetic)
+    return pml_experiment(loss, population)
+
+
+def weighting_trial(problem: CheckWeighting, device: torch.device) -> Experiment:
+    """The experiment for a weighting: one feature a sample, its class the samples with equal labels."""
+    import torch
+
+    from geomsolve.descent.experiments import Weighted
+    from geomsolve.descent.population import Population
+
+    weighting = weighting_of(problem)
+    target = target_of(problem, weighting)
+    if target.partial:
+        raise InputError("the check needs a complete matrix; fill in the missing entries", field="weights")
+    sizes = target.orbits.sizes
+    refuse_oversize(int(sizes.sum()), "labels")
+    labels = np.zeros((sizes.size, 0)) if target.labels is None else target.labels
+    logs = weighting.log_weights(labels, problem.temperature, target.similarity)
+    return Weighted(
+        Population.of(sizes / sizes.sum(), sizes, device),
+        problem.temperature,
+        torch.tensor(logs, device=device),
+        itself=target.include,
+        columns=problem.normalise == "columns",
+        similarity=target.similarity,
+    )
+
+
+def train(problem: Check | CheckWeighting, trial: Experiment, progress: Progress | None) -> Descent:
+    """Let the features go, and measure where they end."""
+    import torch
+
+    from geomsolve.descent.train import descend
+
+    device = trial.population.device
     generator = torch.Generator(device=device).manual_seed(problem.seed)
+    n_classes = trial.population.sizes.numel()
     outcome = descend(
         trial,
-        problem.dim or n_classes,
+        problem.dim or (trial.rows if isinstance(problem, CheckWeighting) else n_classes),
         optimizer=problem.optimizer,
         steps=problem.steps,
         generator=generator,
         progress=progress,
     )
     estimate = trial.value(outcome.features, generator)
-    sums = torch.zeros((n_classes, outcome.features.shape[1]), dtype=torch.float64, device=device)
-    sums.index_add_(0, trial.row_labels, trial.row_weights[:, None] * outcome.features)
-    measured = Measurement.of(sums.cpu().numpy(), np.asarray(problem.proportions))
+    z = outcome.features
+    sums = torch.zeros((n_classes, z.shape[1]), dtype=torch.float64, device=device)
+    sums.index_add_(0, trial.row_labels, trial.row_weights[:, None] * z)
+    measured = Measurement.of(sums.cpu().numpy(), trial.population.proportions.cpu().numpy())
+    gram, within_class = measured.gram, measured.within_class
+    if isinstance(problem, CheckWeighting):  # sample by sample, so that samples of one label are compared as well
+        gram, within_class = pairs_of_samples(problem, z.cpu().numpy(), trial.spherical), 0.0
     return Descent(
         value=estimate.value,
         standard_error=estimate.standard_error,
-        gram=measured.gram,
-        within_class=measured.within_class,
+        gram=gram,
+        within_class=within_class,
         steps=outcome.steps,
         converged=outcome.converged,
         seconds=outcome.seconds,
         device=describe(device),
         optimizer=problem.optimizer,
-        samples=len(population),
-        dim=outcome.features.shape[1],
+        samples=len(trial.population),
+        dim=z.shape[1],
     )
 
 
@@ -270,7 +367,19 @@ def describe(device: Any) -> str:
     return f"cuda ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else "cpu"
 
 
-def as_check(problem: Imbalance, **settings: Any) -> Check:
-    """The check of the same classes and loss as ``problem``."""
-    shared = {name: getattr(problem, name) for name in problem.model_fields_set & set(Check.model_fields)}
-    return Check(**{**shared, "kind": "check", **settings})
+def pairs_of_samples(problem: CheckWeighting, z: FloatArray, spherical: bool) -> FloatArray:
+    """Cosines, or squared distances, of features ``z`` (n, d) sorted by label, in the order of the samples."""
+    index = target_of(problem, weighting_of(problem)).orbits.index
+    ordered = np.empty_like(z)
+    ordered[np.argsort(index, kind="stable")] = z
+    if spherical:
+        return ordered @ ordered.T
+    square: FloatArray = np.sum((ordered[:, None] - ordered) ** 2, axis=2)
+    return square
+
+
+def as_check(problem: Imbalance | Realizable) -> Check | CheckWeighting:
+    """The check of the same question."""
+    kind: type[Check | CheckWeighting] = Check if isinstance(problem, Imbalance) else CheckWeighting
+    shared = {name: getattr(problem, name) for name in problem.model_fields_set & set(kind.model_fields)}
+    return kind(**{**shared, "kind": "check"})

@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -46,6 +46,9 @@ from geomsolve.solvers.completion import MOST_POINTS, Completion, complete
 from geomsolve.solvers.latent import solve_latent, solve_limited
 from geomsolve.spec.realizable import Realizable
 from geomsolve.weightings import Weighting
+
+if TYPE_CHECKING:
+    from geomsolve.analyses.check import CheckReport
 
 SHOWN = 64
 """Labels up to which matrices are part of the JSON."""
@@ -78,7 +81,8 @@ class RealizableReport(Report):
     weights are 0 or missing); ``floor`` in nats; ``optimum`` the best embedding: ``value``, ``lower_bound``, ``gap``,
     ``excess`` over the floor, ``certified``, ``attained``, ``dimension``, ``residual`` (max |softmax(s) - P|).
     ``wanted`` and ``attained`` (m, m) are cosines between distinct labels, for Euclidean latents squared distances.
-    ``constant``: the interval of the free constant where self pairs are excluded.
+    ``constant``: the interval of the free constant where self pairs are excluded.  ``check`` is the report of a descent
+    check that was asked for at the same time.
     """
 
     command: ClassVar[str] = "realizable"
@@ -103,10 +107,11 @@ class RealizableReport(Report):
     attained: FloatArray | None
     solver: dict[str, Any]
     limited: FloatArray | None
+    check: CheckReport | None = None
 
     @property
     def exit_code(self) -> int:
-        return 0 if self.optimum["certified"] else 1
+        return max(0 if self.optimum["certified"] else 1, self.check.exit_code if self.check else 0)
 
     @cached_property
     def points(self) -> FloatArray | None:
@@ -134,7 +139,9 @@ class RealizableReport(Report):
 
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         plain = super().to_dict(**detail)
-        del plain["orbits"], plain["limited"]
+        del plain["orbits"], plain["limited"], plain["check"]
+        if self.check is not None:
+            plain["check"] = self.check.to_dict()
         plain["labels"] = [
             {"name": name, "count": int(n)} for name, n in zip(plain.pop("names"), self.orbits.sizes, strict=True)
         ]

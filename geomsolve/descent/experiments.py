@@ -83,9 +83,13 @@ class Features:
 
 
 class Experiment(ABC):
-    """One loss on one population.  ``whole``: every step sees all samples, so that it has no sampling error."""
+    """One loss on one population.  ``whole``: every step sees all samples, so that it has no sampling error.
+
+    ``spherical``: features are unit vectors; else they are anywhere in space.
+    """
 
     whole: bool
+    spherical: bool = True
 
     def __init__(self, population: Population) -> None:
         self.population = population
@@ -127,6 +131,10 @@ class AllSamples(Experiment):
     def anchor_losses(self, cosines: Tensor, *frame: Tensor) -> Tensor:
         """(R,) for anchors with ``cosines`` (R, N) to all samples and their :meth:`frame`."""
 
+    def compared(self, some: Tensor, z: Tensor) -> Tensor:
+        """(R, N): how alike ``some`` features (R, d) and all features (N, d) are: their cosines."""
+        return some @ z.T
+
     def total(self, losses: Tensor) -> Tensor:
         """The loss from the losses of all anchors (N,): their mean, weighted by share."""
         return self.population.weights @ losses
@@ -137,10 +145,10 @@ class AllSamples(Experiment):
 
     def step(self, z: Tensor, generator: torch.Generator) -> Tensor:
         if self.rows**2 <= BLOCK:
-            return self.total(self.anchor_losses(z @ z.T, *self._whole_frame))
+            return self.total(self.anchor_losses(self.compared(z, z), *self._whole_frame))
 
         def block(z: Tensor, rows: Tensor) -> Tensor:
-            return self.anchor_losses(z[rows] @ z.T, *self.frame(rows))
+            return self.anchor_losses(self.compared(z[rows], z), *self.frame(rows))
 
         # a block's matrices are thrown away and made again on the way back: memory stays at one block
         blocks = in_blocks(self.rows, BLOCK // self.rows, z.device)
@@ -183,17 +191,59 @@ class Denominator(AllSamples):
         return (positives * (denominator - logits)).sum(1)
 
 
-class SoftDenominator(Denominator):
-    """The same with positives of weight 1 within the class, the anchor included, and ``epsilon`` across."""
+class Weighted(Denominator):
+    """Weighted InfoNCE: every sample is a positive of every other, by a weight that their classes have.
 
-    def __init__(self, population: Population, logit: Callable[[Tensor], Tensor], epsilon: float) -> None:
-        super().__init__(population, logit)
-        self.epsilon = epsilon
+    ``log_weights`` (K, K) between classes, -inf for weight 0.  ``itself``: whether a sample is a positive of, and
+    compared with, itself.  ``columns``: w_ij is divided by the sum over i, not over j.
+    ``similarity`` is 'cosine', or 'euclidean' for s = -|z_i - z_j|^2 / (2 tau) and features anywhere in space.
+    """
+
+    def __init__(
+        self,
+        population: Population,
+        temperature: float,
+        log_weights: Tensor,
+        *,
+        itself: bool = True,
+        columns: bool = False,
+        similarity: str = "cosine",
+    ) -> None:
+        super().__init__(population, lambda alike: alike / temperature)
+        self.itself, self.columns, self.spherical = itself, columns, similarity == "cosine"
+        self.log_weights = log_weights
+
+    def compared(self, some: Tensor, z: Tensor) -> Tensor:
+        if self.spherical:
+            return some @ z.T
+        return -(some[:, None] - z).square().sum(2) / 2
+
+    def _weights(self, rows: Tensor) -> Tensor:
+        """(R, N) log of w_ij q_j."""
+        labels, weights = self.population.labels, self.population.weights
+        logs = self.log_weights[labels[rows]][:, labels] + weights.log()
+        return logs if self.itself else logs.masked_fill(self._own(rows), -torch.inf)
+
+    def _own(self, rows: Tensor) -> Tensor:
+        return rows[:, None] == torch.arange(self.rows, device=rows.device)
+
+    @cached_property
+    def _sums(self) -> Tensor:
+        """(N,) log of each sample's sum of weights."""
+        blocks = in_blocks(self.rows, BLOCK // self.rows, self.population.device)
+        return torch.cat([torch.logsumexp(self._weights(rows), 1) for rows in blocks])
 
     def positives(self, rows: Tensor) -> Tensor:
-        labels = self.population.labels
-        weight = torch.where(labels[rows][:, None] == labels, 1.0, self.epsilon) * self.population.weights
-        return weight / weight.sum(1, keepdim=True)
+        return torch.nan_to_num(
+            (self._weights(rows) - (self._sums if self.columns else self._sums[rows][:, None])).exp()
+        )
+
+    def frame(self, rows: Tensor) -> tuple[Tensor, ...]:
+        chance = self.population.log_negatives(rows, "iid")
+        if not self.itself:
+            chance = chance.masked_fill(self._own(rows), -torch.inf)
+            chance = chance - torch.log1p(-self.population.weights[rows])[:, None]
+        return self.positives(rows), chance
 
 
 class FullBatch(AllSamples):
@@ -486,6 +536,11 @@ def _contrast(own: float) -> Build:
     return build
 
 
+def _soft_supcon(loss: Any, population: Population, synthetic: tuple[str, ...]) -> Experiment:
+    across = torch.full((population.sizes.numel(),) * 2, math.log(loss.epsilon), dtype=torch.float64)
+    return Weighted(population, loss.temperature, across.fill_diagonal_(0.0).to(population.device))
+
+
 def _triplet(loss: Any, population: Population, synthetic: tuple[str, ...]) -> Experiment:
     def triplet(positive: Tensor, negative: Tensor, other: Tensor) -> Tensor:
         return torch.where(other, batch_losses.triplet(positive, negative, loss.margin), 0.0)
@@ -538,9 +593,7 @@ EXPERIMENTS: dict[str, Build] = {
     "supcon": _supcon,
     "infonce": _contrast(1.0),
     "dcl": _contrast(0.0),
-    "soft-supcon": lambda loss, population, synthetic: SoftDenominator(
-        population, lambda c: c / loss.temperature, loss.epsilon
-    ),
+    "soft-supcon": _soft_supcon,
     "triplet": _triplet,
     "sigmoid": _sigmoid,
     "spectral": _spectral,

@@ -1,4 +1,4 @@
-"""The training loop: free unit vectors, one for every sample, moved by an ordinary optimiser.
+"""The training loop: free vectors, one for every sample, moved by an ordinary optimiser.
 
 Whether the learning rate is small enough is seen from the way the samples go, not from the loss: near an optimum of a
 low temperature the loss no longer changes by anything that its noise would let through, while the geometry still does.
@@ -57,7 +57,7 @@ Progress = Callable[[int, float], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """``features`` (R, d), unit; ``converged`` is False where the steps ran out first."""
+    """``features`` (R, d); ``converged`` is False where the steps ran out first."""
 
     features: Tensor
     steps: int
@@ -91,10 +91,15 @@ def steady(entries: int) -> Iterator[None]:
 
 
 def start(experiment: Experiment, dim: int, generator: torch.Generator) -> Tensor:
-    """Random unit vectors (R, dim)."""
+    """Random features (R, dim): unit vectors, or anywhere in space."""
     shape = (experiment.rows, dim)
     device = experiment.population.device
-    return normalize(torch.randn(shape, generator=generator, dtype=torch.float64, device=device), dim=1)
+    return placed(experiment, torch.randn(shape, generator=generator, dtype=torch.float64, device=device))
+
+
+def placed(experiment: Experiment, z: Tensor) -> Tensor:
+    """The features as the experiment takes them: on the sphere, if it wants that."""
+    return normalize(z, dim=1) if experiment.spherical else z
 
 
 def descend(
@@ -118,7 +123,7 @@ def descend(
     run = _lbfgs if optimizer == "lbfgs" else _first_order
     with steady(experiment.rows * max(experiment.rows, dim)):
         taken, converged = run(experiment, z, optimizer, steps, generator, tell)
-    return Outcome(normalize(z.detach(), dim=1), taken, converged, time.perf_counter() - began)
+    return Outcome(placed(experiment, z.detach()), taken, converged, time.perf_counter() - began)
 
 
 def _lbfgs(
@@ -130,7 +135,7 @@ def _lbfgs(
 
     def closure() -> Tensor:
         solver.zero_grad()
-        loss = experiment.step(normalize(z, dim=1), generator)
+        loss = experiment.step(placed(experiment, z), generator)
         loss.backward()  # type: ignore[no-untyped-call]
         return loss
 
@@ -151,19 +156,19 @@ def _first_order(
     if optimizer == "adam":
         solver = torch.optim.Adam([z], lr=ADAM_RATE, betas=(0.9, 0.99), eps=1e-15)
     else:
-        (slope,) = torch.autograd.grad(experiment.step(normalize(z, dim=1), generator), z)
+        (slope,) = torch.autograd.grad(experiment.step(placed(experiment, z), generator), z)
         solver = torch.optim.SGD([z], lr=SGD_RATE / float(slope.square().sum(1).mean().sqrt()), momentum=0.9)
     window = WINDOW if experiment.whole else NOISY_WINDOW
     losses, way = torch.zeros(2, dtype=z.dtype, device=z.device)
     turn, halved = z.detach().clone(), 0
     for taken in range(1, steps + 1):
         solver.zero_grad()
-        loss = experiment.step(normalize(z, dim=1), generator)
+        loss = experiment.step(placed(experiment, z), generator)
         loss.backward()  # type: ignore[no-untyped-call]
         before = z.detach().clone()
         solver.step()
         with torch.no_grad():
-            z.copy_(normalize(z, dim=1))  # the loss does not see lengths, and growing ones would slow the descent
+            z.copy_(placed(experiment, z))  # the loss does not see lengths, and growing ones would slow the descent
             way += distance(z, before)
             losses += loss.detach()
         if taken % window:

@@ -13,12 +13,23 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from geomsolve.analyses.check import VALUE_TOLERANCE, CheckReport, check
-from geomsolve.cli.commands.imbalance import pair, setting
-from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss, stacked
+from geomsolve.analyses.imbalance import ImbalanceReport
+from geomsolve.cli.commands import imbalance as by_class
+from geomsolve.cli.commands import realizable as by_sample
+from geomsolve.cli.options import (
+    class_options,
+    loss_options,
+    output_options,
+    solver_options,
+    split_loss,
+    stacked,
+    weighting_options,
+)
 from geomsolve.cli.output import deliver, notify
 from geomsolve.cli.render import number
+from geomsolve.errors import InputError
 from geomsolve.gram.structure import angle_degrees
-from geomsolve.spec.check import Check
+from geomsolve.spec.check import Check, CheckWeighting
 
 MOST_PAIRS = 15
 """Rows of the table: pairs of classes (or of groups of equal classes) with the largest and the smallest cosines."""
@@ -38,7 +49,19 @@ check_options = stacked(
 )
 
 
+def weighting_too(function: Any) -> Any:
+    """Add the options of a weighting that the command does not have yet; none of them is required."""
+    bare: Any = weighting_options(lambda: None)
+    taken = {option.name for option in function.__click_params__}
+    new = [option for option in bare.__click_params__ if option.name not in taken]
+    for option in new:
+        option.required = False
+    function.__click_params__[:0] = new
+    return function
+
+
 @click.command("check", epilog="Example: geomsolve check --props 0.5,0.3,0.2 --temperature 0.5")
+@weighting_too
 @class_options
 @loss_options
 @check_options
@@ -52,7 +75,7 @@ def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: 
     certified prediction. A loss below the certified bound would refute the prediction and is reported as a
     contradiction. Needs torch: pip install 'geomsolve[torch]'.
     """
-    problem = Check(**split_loss(flags))
+    problem = question(flags)
     notify(problem.notices, quiet=quiet)
     with progress_bar(problem, quiet=quiet) as tell:
         report = check(problem, progress=tell)
@@ -66,8 +89,21 @@ def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: 
     )
 
 
+def question(flags: dict[str, Any]) -> Check | CheckWeighting:
+    """The question that the flags ask: about a weighting if one is named, else about a loss."""
+    given = {key: value for key, value in flags.items() if value is not None}
+    weighted = "weighting" in given
+    loss = split_loss(given)
+    known = set(CheckWeighting.model_fields) if weighted else {*Check.model_fields, *loss["loss"]}
+    for name in given:
+        if name not in known:
+            other = "a loss" if weighted else "a weighting: name one with --weighting"
+            raise InputError(f"this belongs to {other}", field=name)
+    return CheckWeighting(**given) if weighted else Check(**loss)
+
+
 @contextmanager
-def progress_bar(problem: Check, *, quiet: bool) -> Iterator[Any]:
+def progress_bar(problem: Check | CheckWeighting, *, quiet: bool) -> Iterator[Any]:
     """A line on stderr, on a terminal only, with the steps taken and the loss so far."""
     screen = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
@@ -85,10 +121,11 @@ def show(report: CheckReport, screen: Console, *, quiet: bool) -> None:
     screen.print(sentence(report), style="bold")
     if quiet:
         return
-    screen.print(setting(report.prediction))
+    answer = report.prediction.report
+    screen.print(by_class.setting(answer) if isinstance(answer, ImbalanceReport) else by_sample.setting(answer))
     screen.print()
     screen.print(pairs_table(report))
-    screen.print("Cosines (and angles) between class means; reached: averaged over pairs of equal classes.\n")
+    screen.print(f"{caption(report)}\n")
     found, predicted = report.descent, report.prediction
     sampled = f" ± {found.standard_error:.1e} (sampled)" if found.standard_error else ""
     loss = f"Loss reached: {number(found.value, 9)}{sampled} nats"
@@ -98,7 +135,8 @@ def show(report: CheckReport, screen: Console, *, quiet: bool) -> None:
         proof = "proven" if predicted.certified else "NOT PROVEN"
         bounds = f"predicted {number(predicted.value, 9)}; no features go below {number(predicted.lower_bound, 9)}"
         screen.print(f"{loss}; {bounds} ({proof}).")
-    screen.print(f"Within-class scatter (0: every class is one point): {found.within_class:.1e}.")
+    if isinstance(answer, ImbalanceReport):
+        screen.print(f"Within-class scatter (0: every class is one point): {found.within_class:.1e}.")
     ended = "converged" if found.converged else "had not converged"
     screen.print(
         f"{found.samples:,} free features in {found.dim} dimensions; {found.optimizer} on {found.device} {ended} after "
@@ -111,17 +149,20 @@ def show(report: CheckReport, screen: Console, *, quiet: bool) -> None:
 
 def sentence(report: CheckReport) -> str:
     """The verdict in one sentence."""
-    loss, found, predicted = report.problem["loss"]["name"], report.descent, report.prediction
+    found, predicted = report.descent, report.prediction
+    loss = predicted.subject
     error = f"largest difference of a cosine {report.max_gram_error:.2g}"
     if report.verdict == "moved":
         return (
             f"Not certified: with {report.companion}, descent ends where cosines differ by up to "
-            f"{report.max_gram_error:.2g} from the optimum of plain {predicted.problem['loss']['name']}."
+            f"{report.max_gram_error:.2g} from the optimum of plain {loss}."
         )
     if report.verdict == "agrees" and predicted.unique is True:
-        return f"Descent agrees: on real batches, {loss} reaches the predicted geometry ({error})."
+        return f"Descent agrees: trained on its samples, {loss} reaches the predicted geometry ({error})."
+    if report.verdict == "agrees" and predicted.unique is None:
+        return f"Descent agrees: {loss} reaches the predicted loss; whether at the only optimum was not determined."
     if report.verdict == "agrees":
-        return f"Descent agrees: on real batches, {loss} reaches the predicted loss, at one of its many optima."
+        return f"Descent agrees: trained on its samples, {loss} reaches the predicted loss, at one of its many optima."
     if report.verdict == "contradiction":
         return (
             f"CONTRADICTION: descent reached a loss of {number(found.value, 9)} nats, below the certified bound "
@@ -143,8 +184,9 @@ def what_to_do(report: CheckReport) -> str:
         )
     if report.verdict == "not there yet":
         return f"The loss is still {excess:.2g} nats above the optimum; allow more --steps than {found.steps:,}."
-    if report.verdict == "elsewhere" and found.dim < report.orbits.n_classes - 1:
-        return f"{found.dim} dimensions may be too few: {report.prediction.rank} are needed."
+    needed = report.prediction.least_dimension
+    if report.verdict == "elsewhere" and needed is not None and found.dim < needed:
+        return f"{found.dim} dimensions are too few: the predicted geometry needs {needed}."
     if report.verdict == "elsewhere":
         return (
             "Where the loss is as predicted, it is so flat (low temperature, rare classes) that training does not "
@@ -153,10 +195,23 @@ def what_to_do(report: CheckReport) -> str:
     return ""
 
 
+def is_euclidean(report: CheckReport) -> bool:
+    """Whether latents are compared by distance."""
+    return getattr(report.prediction.report, "similarity", "cosine") == "euclidean"
+
+
+def caption(report: CheckReport) -> str:
+    """What the figures of the table are."""
+    what = "Squared distances" if is_euclidean(report) else "Cosines (and angles)"
+    if isinstance(report.prediction.report, ImbalanceReport):
+        return f"{what} between class means; reached: averaged over pairs of equal classes."
+    return f"{what} between samples; reached: averaged over pairs with equal labels."
+
+
 def pairs_table(report: CheckReport) -> Table:
-    """Predicted and reached cosines by pair of classes, or of groups of equal classes."""
-    orbits, predicted = report.orbits, report.prediction.orbit_cosines
-    reached = orbits.reduce(report.descent.gram)
+    """Predicted and reached by pair of classes or samples, averaged over pairs that are alike."""
+    orbits = report.prediction.orbits
+    predicted, reached = orbits.reduce(report.prediction.gram), orbits.reduce(report.descent.gram)
     places = [(g, h) for g in range(orbits.n_orbits) for h in range(g, orbits.n_orbits) if orbits.pairs[g, h] > 0]
     places.sort(key=lambda at: float(predicted[at]))
     if len(places) > MOST_PAIRS:
@@ -166,9 +221,19 @@ def pairs_table(report: CheckReport) -> Table:
     table.add_column("")
     for title in ("predicted", "reached"):
         table.add_column(title, justify="right", no_wrap=True)
+    shown = number if is_euclidean(report) else cosine
     for at in places:
-        table.add_row(pair(report.prediction, at), *(cosine(float(matrix[at])) for matrix in (predicted, reached)))
+        table.add_row(pair(report, at), *(shown(float(matrix[at])) for matrix in (predicted, reached)))
     return table
+
+
+def pair(report: CheckReport, at: tuple[int, int]) -> str:
+    """Two classes or samples, one in each of the orbits ``at``, as a phrase."""
+    index, names = report.prediction.orbits.index, report.prediction.names
+    first, second = np.flatnonzero(index == at[0]), np.flatnonzero(index == at[1])
+    a, b = sorted((int(first[0]), int(second[1] if at[0] == at[1] else second[0])))
+    noun = "classes" if isinstance(report.prediction.report, ImbalanceReport) else "labels"
+    return f"{noun} {names[a]} and {names[b]}"
 
 
 def cosine(x: float) -> str:

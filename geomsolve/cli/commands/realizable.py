@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import BytesIO, StringIO
 from typing import Any
 
@@ -26,9 +27,10 @@ FEW = 12
 
 @click.command("realizable", epilog="Example: geomsolve realizable --weighting yaware --labels 20,25,30 --sigma 5")
 @weighting_options
+@click.option("--check", is_flag=True, help="Also train free features and compare (geomsolve check; needs torch).")
 @solver_options
 @output_options
-def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any) -> int:
+def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, check: bool, **flags: Any) -> int:
     """Can any embedding attain this weighting of pairs, and what to change if not?
 
     A weighted contrastive loss asks for a similarity for every pair of samples. The answer is 'realizable' (some
@@ -39,6 +41,8 @@ def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: 
     problem = Realizable(**{key: value for key, value in flags.items() if value is not None})
     notify(problem.notices, quiet=quiet)
     report = realizable(problem)
+    if check:
+        report = checked(report, problem)
     points = out if out is not None and out.lower().endswith((".npy", ".csv")) else None
     if points is not None:
         write_points(report, points)
@@ -86,6 +90,20 @@ def show(report: RealizableReport | CasesReport, screen: Console, *, quiet: bool
     show_geometry(report, screen)
     show_proof(report, screen)
     show_changes(report, screen)
+    if report.check is not None:
+        from geomsolve.cli.commands.check import show as show_check
+
+        screen.print()
+        show_check(report.check, screen, quiet=quiet)
+
+
+def checked(report: RealizableReport | CasesReport, problem: Realizable) -> RealizableReport:
+    """The same report with a descent check of the same problem."""
+    if isinstance(report, CasesReport):
+        raise InputError("a check trains on samples; give their labels", field="labels")
+    from geomsolve.analyses.check import as_check, check
+
+    return replace(report, check=check(as_check(problem)))
 
 
 def title(report: RealizableReport | CasesReport) -> str:
