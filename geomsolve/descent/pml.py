@@ -3,8 +3,10 @@
     SupConLoss     supcon with --batch or --full-batch
     NTXentLoss     infonce, sum form, with k negatives: the pairs of anchors, positives and negatives are given to it
 
-The mean over all anchors (MeanReducer) replaces the library's default, which leaves out anchors of loss 0.  Losses are
-weighted alike by it, so the population limits, which weigh samples, have no counterpart there.
+The mean over all anchors (MeanReducer) replaces the library's default, which leaves out anchors of loss 0.  Anchors
+count alike in it, so the population limits, which weigh them, have no counterpart there.  A batch of a single class
+costs nothing in the library; by definition it costs a constant, so that descent is the same and the value is not:
+values are always taken from the project's own losses.
 """
 
 from __future__ import annotations
