@@ -17,6 +17,8 @@ from geomsolve._version import __version__
 if TYPE_CHECKING:
     from geomsolve.analyses import solve
     from geomsolve.analyses.base import Report
+    from geomsolve.analyses.check import CheckReport
+    from geomsolve.analyses.compare import CompareReport
     from geomsolve.analyses.imbalance import ImbalanceReport
     from geomsolve.analyses.levels import LevelsReport
     from geomsolve.analyses.realizable import CasesReport, RealizableReport
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from geomsolve.gram.orbits import Orbits
     from geomsolve.gram.structure import Structure
     from geomsolve.losses import Loss, make_loss
+    from geomsolve.spec.check import Check, CheckWeighting
+    from geomsolve.spec.compare import Compare
     from geomsolve.spec.diversity import Diversity
     from geomsolve.spec.imbalance import Imbalance
     from geomsolve.spec.levels import Levels
@@ -39,6 +43,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "solve": "geomsolve.analyses",
     "Report": "geomsolve.analyses.base",
+    "CheckReport": "geomsolve.analyses.check",
+    "CompareReport": "geomsolve.analyses.compare",
     "ImbalanceReport": "geomsolve.analyses.imbalance",
     "CasesReport": "geomsolve.analyses.realizable",
     "RealizableReport": "geomsolve.analyses.realizable",
@@ -52,6 +58,9 @@ _HOMES = {
     "Loss": "geomsolve.losses",
     "make_loss": "geomsolve.losses",
     "Diversity": "geomsolve.spec.diversity",
+    "Check": "geomsolve.spec.check",
+    "CheckWeighting": "geomsolve.spec.check",
+    "Compare": "geomsolve.spec.compare",
     "Imbalance": "geomsolve.spec.imbalance",
     "Realizable": "geomsolve.spec.realizable",
     "Levels": "geomsolve.spec.levels",
@@ -67,6 +76,11 @@ _HOMES = {
 __all__ = [
     "CasesReport",
     "Certificate",
+    "Check",
+    "CheckReport",
+    "CheckWeighting",
+    "Compare",
+    "CompareReport",
     "Diversity",
     "GeomsolveError",
     "Imbalance",

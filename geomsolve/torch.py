@@ -65,6 +65,7 @@ class GeometryProbe:
         """Forget all batches."""
         self._sums: Tensor | None = None
         self._counts: Tensor | None = None
+        self._strays: Tensor | int = 0
 
     @torch.no_grad()
     def update(self, embeddings: Tensor, labels: Tensor) -> None:
@@ -84,8 +85,11 @@ class GeometryProbe:
             raise InputError(f"embeddings had {self._sums.shape[1]} dimensions before, now {embeddings.shape[1]}")
         z = normalize(embeddings.detach().double(), dim=1)
         index = labels.to(z.device).long()
+        known = (index >= 0) & (index < self.n_classes)  # looked at in read(): here it would wait for the device
+        self._strays += int(index.numel()) - known.sum()
+        index, z = torch.where(known, index, 0), z * known[:, None]
         self._sums.index_add_(0, index, z)
-        self._counts.index_add_(0, index, torch.ones_like(z[:, 0]))
+        self._counts.index_add_(0, index, known.double())
 
     def read(self) -> Reading:
         """What has been seen so far; raises :class:`geomsolve.InputError` while some class has not been seen."""
@@ -94,6 +98,8 @@ class GeometryProbe:
         if self._sums is None or unseen.size:
             raise InputError(f"{unseen.size} of {self.n_classes} classes have not been seen yet, first {unseen[0]}")
         sums = self._sums.cpu().numpy()
+        if strays := int(self._strays):
+            raise InputError(f"{strays:,} labels are not among the classes, which run from 0 to {self.n_classes - 1}")
         if not np.all(np.isfinite(sums)):
             raise InputError("some embeddings were nan or infinite; training has diverged")
         found = Measurement.of(sums, counts)

@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from geomsolve.analyses.base import Report
+    from geomsolve.analyses.check import CheckReport
+    from geomsolve.analyses.compare import CompareReport
     from geomsolve.analyses.imbalance import ImbalanceReport
     from geomsolve.analyses.levels import LevelsReport
     from geomsolve.analyses.realizable import CasesReport, RealizableReport
     from geomsolve.analyses.sweep import SweepReport
     from geomsolve.analyses.threshold import ThresholdReport
     from geomsolve.spec.base import Problem
+    from geomsolve.spec.check import Check, CheckWeighting
+    from geomsolve.spec.compare import Compare
     from geomsolve.spec.imbalance import Imbalance
     from geomsolve.spec.levels import Levels
     from geomsolve.spec.realizable import Realizable
@@ -35,6 +39,10 @@ def solve(problem: Threshold) -> ThresholdReport: ...
 def solve(problem: Sweep) -> SweepReport: ...
 @overload
 def solve(problem: Levels) -> LevelsReport: ...
+@overload
+def solve(problem: Check | CheckWeighting) -> CheckReport: ...
+@overload
+def solve(problem: Compare) -> CompareReport: ...
 @overload
 def solve(problem: Problem) -> Report: ...
 def solve(problem: Any) -> Any:

@@ -41,7 +41,7 @@ HALVINGS = 12
 STILL = 1e-10
 """A way of this length is none."""
 
-RESOLUTION = 1e-15
+RESOLUTION = 1e-13
 """L-BFGS ends where the loss falls by no more than this, relative above 1."""
 
 SMALL = 2**16

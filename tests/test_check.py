@@ -1,0 +1,375 @@
+"""Gradient descent against the certified prediction: the whole way, the verdicts, the command."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+torch = pytest.importorskip("torch")
+
+from geomsolve import Imbalance, InputError, Realizable, solve  # noqa: E402
+from geomsolve.analyses.check import Descent, Prediction, as_check, check, judge, plain_loss  # noqa: E402
+from geomsolve.cli.main import cli, main  # noqa: E402
+from geomsolve.descent import experiments  # noqa: E402
+from geomsolve.losses import make_loss  # noqa: E402
+from geomsolve.spec.check import Check, CheckWeighting  # noqa: E402
+
+
+@pytest.fixture
+def rough(monkeypatch):
+    """Values from few draws: their standard errors say how rough they are."""
+    monkeypatch.setattr(experiments, "MOST_DRAWS", 2**16)
+
+
+TEN = [
+    {"props": (0.5, 0.3, 0.2), "loss": {"name": "supcon", "temperature": 0.5}},
+    {"props": (0.95, 0.025, 0.025), "loss": {"name": "supcon", "temperature": 1.0}},  # collapsed minorities
+    {"props": (0.4, 0.3, 0.2, 0.1), "loss": {"name": "supcon", "temperature": 0.5, "batch": 16}},
+    {"counts": (6, 3, 3), "loss": {"name": "supcon", "temperature": 0.5, "full_batch": True}},
+    {"props": (0.7, 0.2, 0.1), "loss": {"name": "infonce", "temperature": 0.5, "negatives": 8, "form": "mean"}},
+    {"props": (0.7, 0.2, 0.1), "loss": {"name": "dcl", "temperature": 0.5, "sampling": "supervised"}},
+    {"props": (0.7, 0.2, 0.1), "loss": {"name": "soft-supcon", "temperature": 0.5, "epsilon": 0.01}},
+    {"props": (0.5, 0.3, 0.2), "loss": {"name": "triplet", "margin": 1.8}},
+    {"props": (0.6, 0.25, 0.15), "loss": {"name": "sigmoid", "temperature": 0.5, "bias": 1.0}},
+    {"props": (0.5, 0.3, 0.2), "loss": {"name": "spectral"}},
+    {"props": (0.5, 0.3, 0.2), "loss": {"name": "align-uniform"}},
+    {"props": (0.5, 0.3, 0.2), "loss": {"name": "weince", "temperature": 0.5, "delta": 0.1}},
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", TEN, ids=[str(p["loss"]["name"]) for p in TEN])
+def test_descent_reaches_the_prediction_and_never_beats_the_bound(problem):
+    report = check(Check(**problem, device="cpu"))
+    assert report.prediction.certified
+    assert report.prediction.unique is True
+    assert report.verdict == "agrees"
+    assert report.exit_code == 0
+    assert report.max_gram_error < 0.05
+    found = report.descent
+    assert found.within_class < 0.01
+    assert found.standard_error < 4e-4
+    assert abs(found.value - report.prediction.value) < 1e-3
+    assert found.value + 4 * found.standard_error > report.prediction.lower_bound - 1e-9
+
+
+def test_all_loss_families_are_among_the_problems():
+    from geomsolve.losses import REGISTRY
+
+    assert {p["loss"]["name"] for p in TEN} == set(REGISTRY)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("optimizer", ["sgd", "lbfgs"])
+def test_other_optimisers_arrive_too(optimizer):
+    loss = {"name": "supcon", "temperature": 0.5}
+    report = check(Check(props=(0.7, 0.2, 0.1), loss=loss, device="cpu", optimizer=optimizer))
+    assert report.agrees
+    assert report.max_gram_error < 1e-4
+    assert report.descent.optimizer == optimizer
+
+
+@pytest.mark.slow
+def test_pytorch_metric_learning_arrives_too():
+    for problem in (
+        {"props": (0.5, 0.3, 0.2), "loss": {"name": "supcon", "temperature": 0.5, "batch": 12}},
+        {"counts": (6, 3, 3, 1), "loss": {"name": "supcon", "temperature": 0.5, "full_batch": True}},
+    ):
+        assert check(Check(**problem, device="cpu", implementation="pml")).agrees
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        {"weighting": "yaware", "labels": (20, 25, 30), "sigma": 5},
+        {"weighting": "yaware", "labels": (20, 25, 30), "sigma": 5, "normalise": "columns"},
+        {"weighting": "yaware", "labels": (1.0, 2.0, 4.0, 2.0), "self_pairs": "exclude"},
+        {"weighting": "supcon", "labels": "classes:4,2,1"},
+        {"weighting": "soft-supcon", "labels": "classes:4,2,1", "epsilon": 0.01},
+        {"weighting": "xclr", "labels": "circle:4"},
+        {"weighting": "custom", "weights": ((1, 0.5, 0.2), (0.5, 1, 0.1), (0.2, 0.1, 1))},
+    ],
+    ids=lambda p: "-".join(str(x) for x in p.values())[:40],
+)
+def test_weightings_are_reached(problem):
+    report = check(CheckWeighting(**problem, temperature=0.5, device="cpu", optimizer="lbfgs"))
+    assert report.prediction.certified
+    assert report.verdict == "agrees"
+    scale = max(1.0, abs(report.prediction.value))
+    assert abs(report.descent.value - report.prediction.value) < 1e-6 * scale
+    assert report.descent.value >= report.prediction.lower_bound - 1e-9 * scale
+    if report.prediction.unique:
+        assert report.max_gram_error < 1e-2
+
+
+def test_euclidean_latents_are_reached():
+    problem = CheckWeighting(weighting="euclidean", labels=(0, 1, 3), temperature=0.5, device="cpu", optimizer="lbfgs")
+    report = check(problem)
+    assert report.agrees
+    y = np.array([0.0, 1.0, 3.0])
+    np.testing.assert_allclose(report.descent.gram, 0.5 * (y[:, None] - y) ** 2, atol=1e-3)  # tau |y - y'|^2 / sigma^2
+
+
+@pytest.mark.usefixtures("rough")
+def test_same_seed_same_answer():
+    problem = {"props": (0.6, 0.4), "loss": {"name": "infonce", "negatives": 2}, "steps": 30, "device": "cpu"}
+    one, other = check(Check(**problem)), check(Check(**problem))
+    assert one.descent.value == other.descent.value
+    assert np.array_equal(one.descent.gram, other.descent.gram)
+    assert check(Check(**problem, seed=1)).descent.value != one.descent.value
+
+
+def test_torchs_settings_are_put_back():
+    before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    check(Check(props=(0.6, 0.4), steps=5, device="cpu"))
+    assert (torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()) == before
+
+
+# ---- verdicts
+
+
+def prediction(**changes):
+    report = solve(Imbalance(props=(0.5, 0.3, 0.2), loss={"name": "supcon", "temperature": 0.5}))
+    return dataclasses.replace(Prediction.of_loss(report), **changes)
+
+
+def descent(**changes):
+    exact = prediction()
+    same = Descent(exact.value, 0.0, exact.gram, 0.0, 10, True, 0.1, "cpu", "adam", 64, 3)
+    return dataclasses.replace(same, **changes)
+
+
+def test_loss_below_the_bound_is_a_contradiction():
+    exact = prediction()
+    assert judge(exact, descent(), 0.0) == "agrees"
+    assert judge(exact, descent(value=exact.lower_bound - 1e-8), 0.0) == "contradiction"
+    assert judge(exact, descent(value=exact.lower_bound - 1e-11), 0.0) == "agrees"  # rounding
+    assert judge(exact, descent(value=exact.lower_bound - 1e-3, standard_error=2.6e-4), 0.0) == "agrees"
+    assert judge(exact, descent(value=exact.lower_bound - 1e-3, standard_error=2.4e-4), 0.0) == "contradiction"
+
+
+def test_anything_else_than_the_predicted_optimum_does_not_agree():
+    exact = prediction()
+    assert judge(exact, descent(), 0.06) == "elsewhere"
+    assert judge(exact, descent(converged=False), 0.06) == "not there yet"
+    assert judge(exact, descent(within_class=0.06), 0.0) == "elsewhere"
+    assert judge(exact, descent(value=exact.value + 2e-3), 0.0) == "elsewhere"
+    assert judge(prediction(unique=False), descent(), 0.9) == "agrees"
+    assert judge(prediction(unique=False), descent(value=exact.value + 2e-3), 0.0) == "elsewhere"
+
+
+def test_wrong_prediction_would_be_caught(monkeypatch):
+    """The whole way with a bound that is too high by 1e-6: the check must cry."""
+    import geomsolve.analyses.check as module
+
+    honest = module.imbalance
+    monkeypatch.setattr(
+        module, "imbalance", lambda p: dataclasses.replace(r := honest(p), lower_bound=r.value + 1e-6, gap=-1e-6)
+    )
+    report = check(Check(props=(0.5, 0.3, 0.2), loss={"name": "supcon", "temperature": 0.5}, device="cpu"))
+    assert report.verdict == "contradiction"
+    assert report.agrees is False
+    assert report.exit_code == 1
+
+
+def test_too_few_dimensions_end_elsewhere_above_the_bound():
+    problem = Check(counts=(4, 4, 4, 4), loss="spectral", dim=2, device="cpu", steps=1500)
+    report = check(problem)
+    assert report.verdict in ("elsewhere", "not there yet")
+    assert report.descent.value > report.prediction.value + 0.01
+    assert report.descent.gram.shape == (4, 4)
+    assert report.descent.dim == 2
+
+
+# ---- companions
+
+
+def test_plain_losses_of_companions():
+    assert plain_loss(make_loss("supcon", {})) == (make_loss("supcon", {}), None)
+    plain, added = plain_loss(make_loss("infonce", {"hardness": 2.0}))
+    assert plain == make_loss("infonce", {})
+    assert "hardness 2" in added
+    plain, added = plain_loss(make_loss("weince", {"sampling": "supervised"}))
+    assert plain == make_loss("infonce", {"form": "mean", "sampling": "supervised"})
+    assert "batch" in added
+    assert plain_loss(make_loss("weince", {"delta": 0.1}))[1] is None
+
+
+@pytest.mark.slow
+def test_hard_negatives_end_where_the_local_searches_end():
+    loss = {"name": "infonce", "temperature": 0.5, "hardness": 2.0, "sampling": "supervised"}
+    report = check(Check(props=(0.5, 0.3, 0.2), loss=loss, device="cpu"))
+    local = solve(Imbalance(props=(0.5, 0.3, 0.2), loss=loss))
+    assert report.verdict == "moved"
+    assert report.agrees is None
+    assert report.exit_code == 1
+    assert np.abs(report.descent.gram - local.gram).max() < 1e-3
+    assert report.descent.value == pytest.approx(local.value, abs=1e-8)
+    assert report.max_gram_error == pytest.approx(np.abs(local.gram - report.prediction.gram).max(), abs=1e-3)
+
+
+@pytest.mark.usefixtures("rough")
+@pytest.mark.parametrize(
+    "problem",
+    [
+        {"loss": {"name": "infonce", "negatives": 8, "sampling": "supervised"}, "synthetic": "synco"},
+        {"loss": {"name": "dcl", "negatives": 4}, "synthetic": "synco:1,6"},
+        {"loss": {"name": "infonce", "negatives": 8, "hardness": 1.0}},
+        {"loss": {"name": "weince"}},
+    ],
+)
+def test_companions_are_answered_but_never_certified(problem):
+    report = check(Check(props=(0.6, 0.25, 0.15), **problem, steps=20, device="cpu"))
+    assert report.verdict == "moved"
+    assert report.companion
+    assert report.prediction.certified  # of the plain loss
+    assert report.exit_code == 1
+    assert np.isfinite(report.descent.value)
+
+
+# ---- bad input
+
+
+@pytest.mark.parametrize(
+    ("problem", "field", "part"),
+    [
+        ({"loss": {"name": "supcon"}, "synthetic": "synco"}, "synthetic", "--negatives"),
+        ({"loss": {"name": "infonce", "negatives": 4}, "synthetic": "synco:9"}, "synthetic", "'9'"),
+        ({"loss": {"name": "supcon"}, "implementation": "pml"}, "implementation", "batch"),
+        ({"loss": {"name": "supcon", "batch": 4}, "optimizer": "lbfgs"}, "optimizer", "random batches"),
+        ({"loss": {"name": "supcon", "full_batch": True}}, "loss.full_batch", "counts"),
+        ({"samples": 50_000}, "samples", "20,000"),
+        ({"loss": {"name": "nope"}}, "loss.name", "known"),
+    ],
+)
+def test_bad_questions_are_refused(problem, field, part):
+    with pytest.raises(InputError, match=part) as caught:
+        check(Check(props=(0.5, 0.3, 0.2), **problem, device="cpu"))
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("problem", "part"),
+    [
+        ({"device": "tpu"}, "cuda"),
+        ({"steps": 0}, "greater"),
+        ({"optimizer": "newton"}, "lbfgs"),
+        ({"implementation": "pml", "synthetic": "synco"}, "pml"),
+    ],
+)
+def test_bad_settings_are_refused(problem, part):
+    with pytest.raises(InputError, match=part):
+        Check(props=(0.5, 0.5), **problem)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a device")
+def test_absent_device_is_one_message():
+    with pytest.raises(InputError, match="no CUDA device"):
+        check(Check(props=(0.5, 0.5), device="cuda"))
+
+
+def test_without_torch_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'geomsolve\[torch\]'"):
+        check(Check(props=(0.5, 0.5)))
+
+
+def test_weightings_that_cannot_be_trained_are_refused():
+    with pytest.raises(InputError, match="labels"):
+        CheckWeighting(weighting="yaware")
+    with pytest.raises(InputError, match="missing"):
+        check(CheckWeighting(weighting="custom", weights=((1, None), (None, 1)), device="cpu"))
+    with pytest.raises(InputError, match="apart"):
+        check(CheckWeighting(weighting="supcon", labels="classes:2,2", similarity="euclidean", device="cpu"))
+
+
+def test_as_check_asks_the_same():
+    problem = Imbalance(counts=(3, 2), names=("a", "b"), loss={"name": "spectral"}, seed=3)
+    same = as_check(problem)
+    assert isinstance(same, Check)
+    assert (same.counts, same.names, same.loss, same.seed) == (problem.counts, problem.names, problem.loss, 3)
+    other = as_check(Realizable(weighting="yaware", labels=(1, 2), sigma=2))
+    assert isinstance(other, CheckWeighting)
+    assert (other.weighting, other.sigma) == ("yaware", 2)
+
+
+# ---- the command
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, list(arguments), standalone_mode=False)
+
+
+def test_command_agrees_in_words_and_json(tmp_path):
+    arguments = ("check", "--props", "0.5,0.3,0.2", "-t", "0.5", "--device", "cpu", "--names", "a,b,c")
+    out = tmp_path / "answer.json"
+    shown = run(*arguments, "--out", str(out))
+    assert shown.return_value == 0
+    assert shown.output.startswith("Descent agrees")
+    for part in ("a and b", "predicted", "reached", "proven", "64 free features in 3 dimensions"):
+        assert part in shown.output
+    answer = json.loads(out.read_text())
+    assert {"prediction", "descent", "max_gram_error", "agrees", "problem", "versions", "schema"} <= set(answer)
+    assert {"value", "lower_bound", "gram"} <= set(answer["prediction"])
+    assert {"value", "gram", "within_class", "steps", "seconds", "device"} <= set(answer["descent"])
+    assert answer["command"] == "check"
+    assert answer["agrees"] is True
+    assert answer["problem"]["samples"] == 64
+    assert run(*arguments, "--quiet").output.count("\n") <= 2
+
+
+def test_command_says_how_far_it_got():
+    shown = run("check", "--props", "0.7,0.2,0.1", "--steps", "3", "--device", "cpu")
+    assert shown.return_value == 1
+    assert "Not there yet" in shown.output
+    assert "--steps" in shown.output
+
+
+def test_command_on_a_weighting():
+    arguments = ("--weighting", "yaware", "--labels", "20,25,30", "--sigma", "5", "-t", "0.5")
+    shown = run("check", *arguments, "--device", "cpu")
+    assert shown.return_value == 0
+    assert "labels 20 and 30" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("--props", "0.5,0.5", "--sigma", "2"), "--sigma: this belongs to a weighting"),
+        (("--weighting", "yaware", "--labels", "1,2", "--batch", "4"), "--batch: this belongs to a loss"),
+        (("--props", "0.5,0.5", "--optimizer", "newton"), "--optimizer"),
+        (("--props", "0.5,0.5", "--synthetic", "synco"), "--synthetic"),
+        ((), "props"),
+    ],
+)
+def test_command_refuses_in_one_line(arguments, part, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["geomsolve", "check", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert part in shown.err
+    assert shown.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("imbalance", "--props", "0.5,0.3,0.2", "-t", "0.5"), "Imbalance bends"),
+        (("realizable", "--weighting", "yaware", "--labels", "20,25,30", "--sigma", "5", "-t", "0.5"), "Inconsistent"),
+    ],
+)
+def test_check_as_a_flag(arguments, part):
+    shown = run(*arguments, "--check")
+    assert shown.return_value == 0
+    assert part in shown.output
+    assert "Descent agrees" in shown.output
+    answer = json.loads(run(*arguments, "--check", "--json").output)
+    assert answer["check"]["agrees"] is True
+    assert "check" not in json.loads(run(*arguments, "--json").output)
