@@ -210,5 +210,5 @@ def limit_dimension(problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer
         },
         nearest_threshold=None,
         dimension_limited=True,
-        convex=objective.below is None,
+        convex=loss.objective(classes).below is None,
     )
