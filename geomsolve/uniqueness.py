@@ -25,9 +25,15 @@ NULL = 1e-7
 
 
 def optimum_is_unique(
-    loss: Loss, objective: Objective, orbits: Orbits, cosines: FloatArray, slopes: FloatArray | None = None
+    loss: Loss,
+    objective: Objective,
+    orbits: Orbits,
+    cosines: FloatArray,
+    slopes: FloatArray | None = None,
+    *,
+    gap: float = 0.0,
 ) -> bool | None:
-    """True, False or None (not determined) for optimal orbit ``cosines`` (m, m) of ``objective``."""
+    """True, False or None (not determined) for orbit ``cosines`` (m, m) of ``objective`` within ``gap`` of optimal."""
     if objective.unique_minimiser:
         return True
     if objective.degenerate:
@@ -43,7 +49,8 @@ def optimum_is_unique(
     np.fill_diagonal(dual, multipliers[orbits.index])
     forces, vectors = np.linalg.eigh(dual)
     steepest = float(np.abs(plain.gradient(np.ones_like(gram))).max())
-    if not _straight(plain, gram, vectors[:, np.abs(forces) <= NULL * steepest], steepest):
+    null = np.abs(forces) <= max(NULL, 10 * np.sqrt(max(gap, 0.0))) * steepest
+    if not _straight(plain, gram, vectors[:, null], steepest):
         return True
     values, vectors = np.linalg.eigh(gram)
     inside = values > 1e-4

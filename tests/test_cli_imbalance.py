@@ -327,7 +327,10 @@ BAD = {
         ["--props", "0.5,0.5", "--loss", "spectral", "-t", "1"],
         "--temperature: the loss spectral does not use this",
     ),
-    "temperature 0": (["--props", "0.5,0.5", "-t", "0"], "--temperature: wanted a temperature above 0, got '0'"),
+    "temperature 0": (
+        ["--props", "0.5,0.5", "-t", "0"],
+        "--temperature: wanted a temperature above 0, from 0.0001 to 1e6, got '0'",
+    ),
     "temperature -1": (["--props", "0.5,0.5", "-t", "-1"], "--temperature: wanted a temperature above 0"),
     "temperature nan": (["--props", "0.5,0.5", "-t", "nan"], "--temperature: wanted a temperature above 0"),
     "temperature word": (["--props", "0.5,0.5", "-t", "warm"], "--temperature: wanted .* got 'warm'"),

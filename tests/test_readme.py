@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from readme import ROOT, Example, examples, run, settled
@@ -12,9 +13,19 @@ from readme import ROOT, Example, examples, run, settled
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder like the project's, into which commands may write."""
+    made = tmp_path_factory.mktemp("project")
+    (made / "problems").symlink_to(ROOT / "problems")
+    (made / "docs").mkdir()
+    return made
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("example", examples(README), ids=lambda e: e.command)
-def test_command_prints_what_is_shown(example: Example) -> None:
-    assert settled(run(example.command, ROOT)) == settled(example.shown)
+def test_command_prints_what_is_shown(example: Example, folder: Path) -> None:
+    assert settled(run(example.command, folder)) == settled(example.shown)
 
 
 def test_there_are_examples() -> None:

@@ -29,6 +29,11 @@ def versions() -> dict[str, str]:
     return found
 
 
+def head(command: str) -> dict[str, Any]:
+    """What every JSON object starts with."""
+    return {"schema": SCHEMA, "command": command, "versions": versions()}
+
+
 def jsonable(value: Any) -> Any:
     """Plain JSON values: arrays as lists, numpy scalars as numbers, infinities as 'inf', nan as null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -77,8 +82,7 @@ class Report:
         ``detail`` are switches of the particular report, such as ``full`` for large matrices.
         """
         answer = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in self.apart}
-        head = {"schema": SCHEMA, "command": self.command, "versions": versions()}
-        plain: dict[str, Any] = jsonable({**head, **answer})
+        plain: dict[str, Any] = jsonable({**head(self.command), **answer})
         return plain
 
 

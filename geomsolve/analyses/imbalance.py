@@ -45,6 +45,7 @@ class ImbalanceReport(Report):
 
     ``orbit_cosines`` (m, m), see :class:`Orbits`; ``value``, ``lower_bound``, ``gap`` in nats; ``unique`` is None
     where it was not determined; ``nearest_threshold`` is the collapse temperature nearest to the one in force.
+    ``simplex_excess``: by how many nats the regular simplex loses, None where the question does not arise.
     ``dimension_limited`` says whether a limit of the dimension binds, and is None where there is no limit; where it
     binds, every class is an orbit of its own and ``lower_bound`` is that of the unlimited problem.
     ``convex`` is False for a loss whose answer is only the best of several local searches; ``check`` is the report of a
@@ -66,6 +67,7 @@ class ImbalanceReport(Report):
     structure: Structure
     solver: dict[str, Any]
     nearest_threshold: dict[str, Any] | None
+    simplex_excess: float | None
     dimension_limited: bool | None = None
     convex: bool = True
     check: CheckReport | None = None
@@ -93,7 +95,7 @@ class ImbalanceReport(Report):
             cosines = jsonable(self.orbit_cosines)
             for g in np.flatnonzero(orbits.sizes == 1):
                 cosines[g][g] = None
-        del plain["structure"]["tolerance"]
+        del plain["structure"]["tolerance"], plain["simplex_excess"]
         plain["classes"] = [
             {"name": name, "proportion": float(p[a]), "orbit": int(orbits.index[a])}
             for a, name in enumerate(self.names)
@@ -142,6 +144,10 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
     if limited:
         return limit_dimension(problem, loss, orbits, answer)
     settled = convex and objective.smooth and not objective.degenerate
+    excess = None if objective.degenerate else objective.value(orbits.regular_simplex()) - proof.value
+    unique = optimum_is_unique(loss, objective, orbits, cosines, answer.solution.slopes, gap=proof.gap)
+    if unique is None and excess is not None and structure.simplex_distance > structure.tolerance:
+        unique = False if excess <= 1e-12 * max(1.0, abs(proof.value)) else None
     threshold = nearest_collapse_temperature(loss, orbits) if settled else None
     return ImbalanceReport(
         problem=stated(problem, loss),
@@ -152,7 +158,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
         lower_bound=proof.lower_bound,
         gap=proof.gap,
         certified=proof.certified,
-        unique=optimum_is_unique(loss, objective, orbits, cosines, answer.solution.slopes),
+        unique=unique,
         rank=rank,
         structure=structure,
         solver={
@@ -162,6 +168,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
             "seconds": answer.seconds,
         },
         nearest_threshold=None if threshold is None else {"over": "temperature", "value": threshold},
+        simplex_excess=excess,
         dimension_limited=limited,
         convex=convex,
     )
@@ -209,6 +216,7 @@ def limit_dimension(problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer
             "seconds": answer.seconds,
         },
         nearest_threshold=None,
+        simplex_excess=None,
         dimension_limited=True,
         convex=loss.objective(classes).below is None,
     )

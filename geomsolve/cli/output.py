@@ -26,7 +26,7 @@ def console(*, no_color: bool) -> Console:
 
 def write_atomically(path: str | Path, content: str | bytes) -> None:
     """Write ``content`` so that the file is at any moment either what it was or complete."""
-    target = Path(path)
+    target = Path(path).resolve()  # a link stays a link
     data = content.encode("utf-8") if isinstance(content, str) else content
     if target.exists() and not target.is_file():  # a device such as /dev/null is written to, not replaced
         target.write_bytes(data)

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.types import FloatArray, IntArray
 
 EXACT = 300
@@ -222,6 +223,12 @@ class Orbits:
         inner = (np.diag(quotient) - contrast) / (diagonal * self.sizes)
         np.fill_diagonal(cosines, np.where(self.sizes > 1, inner, 1.0))
         return np.clip(cosines, -1.0, 1.0, out=cosines)
+
+    def regular_simplex(self) -> FloatArray:
+        """Orbit cosines (m, m) of the regular simplex."""
+        cosines = np.full((self.n_orbits, self.n_orbits), simplex_cosine(self.n_classes))
+        np.fill_diagonal(cosines, np.where(self.sizes > 1, cosines[0, 0], 1.0))
+        return cosines
 
     def factor(self, cosines: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Vectors of feasible orbit cosines: ``centroids`` (m, m) and ``spread`` (m,) >= 0.

@@ -91,7 +91,7 @@ def switch(value: Any) -> bool:
 TEMPERATURE = Parameter(
     "temperature",
     ("-t", "--temperature"),
-    number("a temperature above 0", lambda x: x > 0),
+    number("a temperature above 0, from 0.0001 to 1e6", lambda x: 1e-4 <= x <= 1e6),
     "T",
     "Temperature: similarities are cosines divided by it (default 0.1).",
 )
@@ -129,17 +129,21 @@ EPSILON = Parameter(
 MARGIN = Parameter(
     "margin",
     ("--margin",),
-    number("a margin above 0, at most 2", lambda x: 0 < x <= 2),
+    number("a margin above 0, from 1e-6 to 2", lambda x: 1e-6 <= x <= 2),
     "M",
     "Hinge margin: a negative costs nothing below cosine 1 - M (default 1).",
 )
 BIAS = Parameter(
-    "bias", ("--bias",), number("a finite number", lambda x: True), "B", "Bias subtracted from the logit (default 0)."
+    "bias",
+    ("--bias",),
+    number("a number from -1e6 to 1e6", lambda x: abs(x) <= 1e6),
+    "B",
+    "Bias subtracted from the logit (default 0).",
 )
 UNIFORM_T = Parameter(
     "uniform_t",
     ("--uniform-t",),
-    number("a number above 0", lambda x: x > 0),
+    number("a number above 0, from 1e-6 to 1e4", lambda x: 1e-6 <= x <= 1e4),
     "S",
     "Sharpness s of the Gaussian potential exp(-s |x - y|^2) (default 2).",
 )

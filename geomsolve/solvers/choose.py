@@ -4,6 +4,7 @@
 
     dual       smooth losses; seconds for thousands of proportions, but only where the optimum has nearly full rank
     manifold   smooth losses, whatever the rank of the optimum
+    closed     losses with kinks: the regular simplex, where it costs nothing
     conic      small problems that have a cone form, and losses with kinks
 
 and of what they return the answer with the smallest gap.  A smooth conic answer is polished by Newton steps on the
@@ -150,6 +151,8 @@ def automatic(objective: Objective, orbits: Orbits, tolerance: float) -> Iterato
         yield solve_manifold(objective, orbits), "the dual solver found no optimum of nearly full rank"
         if orbits.n_orbits > CONIC_ORBITS:
             return
+    else:
+        yield Solution(orbits.regular_simplex(), "closed form", 0), "the regular simplex is optimal"
     try:
         solution = polished_conic(objective, orbits, tolerance)
     except SolverError:

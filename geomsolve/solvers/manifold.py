@@ -24,7 +24,6 @@ import numpy as np
 from geomsolve.certificate import dual_blocks
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
-from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses.base import Curvature, Objective
 from geomsolve.solvers.base import Solution
@@ -204,9 +203,7 @@ def escape(model: Model) -> Model | None:
 
 def interior(orbits: Orbits) -> FloatArray:
     """A start: the regular simplex, moved a little towards the orthogonal frame so that it has full rank."""
-    m = orbits.n_orbits
-    cosines = np.full((m, m), 0.9 * simplex_cosine(orbits.n_classes))
-    np.fill_diagonal(cosines, np.where(orbits.sizes > 1, cosines[0, 0], 1.0))
+    cosines: FloatArray = 0.9 * orbits.regular_simplex() + np.diag(np.where(orbits.sizes > 1, 0.0, 0.1))
     return cosines
 
 

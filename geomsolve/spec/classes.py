@@ -7,6 +7,8 @@ counts         whole numbers >= 1; ``props`` that are all whole and sum above 1 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -54,17 +56,18 @@ class ClassProblem(Problem):
             return None
         if isinstance(value, str):
             value = read_numbers(value, base)
-        elif isinstance(value, (list, tuple)):
+        elif isinstance(value, Iterable) and not isinstance(value, Mapping):
             value = [x for entry in value for x in (read_numbers(entry, base) if isinstance(entry, str) else [entry])]
-        elif hasattr(value, "tolist"):
-            value = value.tolist()
         else:
             raise ValueError(f"wanted a list of numbers, got {value!r}")
         numbers = []
         for x in value:
-            if isinstance(x, bool) or not isinstance(x, (int, float)):
+            if isinstance(x, bool) or not hasattr(x, "__float__"):
                 raise ValueError(f"{x!r} is not a number")
-            numbers.append(float(x))
+            try:
+                numbers.append(float(x))
+            except (OverflowError, TypeError, ValueError):
+                raise ValueError(f"{str(x)[:40]!r} is not a number that fits") from None
         values = tuple(numbers)
         if info.field_name == "props":
             _check(values, "proportions")
@@ -93,7 +96,7 @@ class ClassProblem(Problem):
         names = read_names(value, info.data.get("base")) if isinstance(value, str) else value
         if isinstance(names, (list, tuple)):
             names = [str(name) for name in names]
-            twice = sorted({name for name in names if names.count(name) > 1}) if len(names) < 10_000 else []
+            twice = sorted(name for name, times in Counter(names).items() if times > 1)
             if twice:
                 raise ValueError(f"the name {twice[0]!r} stands twice; names tell classes apart")
             if any(not name for name in names):

@@ -93,7 +93,11 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
         None: "Whether other geometries reach the same loss was not determined.",
     }[report.unique]
     if not report.dimension_limited:
-        screen.print(f"{unique} It needs {report.rank} dimension{'' if report.rank == 1 else 's'}.")
+        spans = "It needs" if report.unique else "This one spans"
+        screen.print(f"{unique} {spans} {report.rank} dimension{'' if report.rank == 1 else 's'}.")
+    simplex = simplex_line(report)
+    if simplex:
+        screen.print(simplex)
     solver = report.solver
     effort = f"{solver['iterations']} steps, {solver['seconds']:.2g} s"
     screen.print(f"Solver: {solver['name']} ({solver['reason']}); {effort}.")
@@ -145,7 +149,7 @@ def geometry(report: ImbalanceReport) -> str:
     if s.kind == "regular simplex":
         return (
             f"{loss} wants a regular simplex: all {k} classes at {s.min_angle_deg:.1f}° (cosine {s.min_cosine:.4f}) "
-            "from each other, whatever their sizes."
+            f"from each other{', although their sizes differ' if report.orbits.n_orbits > 1 else ''}."
         )
     if s.kind == "total collapse":
         return f"Total collapse: {loss} puts all {k} classes at one point."
@@ -172,11 +176,14 @@ def geometry(report: ImbalanceReport) -> str:
     orbits = report.orbits
     wide = extreme_pair(report.orbit_cosines, orbits.pairs, largest=False)
     narrow = extreme_pair(report.orbit_cosines, orbits.pairs, largest=True)
-    low = f"{s.min_angle_deg:.1f}° (between {pair(report, narrow)})"
-    high = f"{s.max_angle_deg:.1f}° (between {pair(report, wide)})"
+    digits = next((d for d in (1, 2, 3, 4) if s.max_angle_deg - s.min_angle_deg >= 2 * 0.1**d), 6)
+    low = f"{s.min_angle_deg:.{digits}f}° (between {pair(report, narrow)})"
+    high = f"{s.max_angle_deg:.{digits}f}° (between {pair(report, wide)})"
     if s.kind == "dimension-limited":
         return f"{loss} wants angles from {low} to {high}."
-    regular = f"{angle_degrees(simplex_cosine(k)):.1f}°"
+    if report.unique is False:
+        return f"angles from {low} to {high}."
+    regular = f"{angle_degrees(simplex_cosine(k)):.{digits}f}°"
     return f"Imbalance bends the simplex: {loss} wants angles from {low} to {high}, not {regular} everywhere."
 
 
@@ -188,6 +195,16 @@ def pair(report: ImbalanceReport, orbits: tuple[int, int]) -> str:
     b = second[1] if orbits[0] == orbits[1] else second[0]
     a, b = min(a, b), max(a, b)
     return f"classes {report.names[a]} and {report.names[b]}"
+
+
+def simplex_line(report: ImbalanceReport) -> str:
+    """What the regular simplex would cost, so that a bend is seen in proportion; empty where it is the answer."""
+    excess, s = report.simplex_excess, report.structure
+    if excess is None or s.simplex_distance <= s.tolerance:
+        return ""
+    if excess <= 1e-12 * max(1.0, abs(report.value)):
+        return "A regular simplex has the same loss, as far as floating-point numbers can tell."
+    return f"A regular simplex would lose {excess:.2g} nats against it."
 
 
 def orbit_labels(report: ImbalanceReport) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 from rich.table import Table
 
+from geomsolve.analyses.base import head
 from geomsolve.cli.output import console, to_json
 from geomsolve.losses import REGISTRY
 from geomsolve.spec.datasets import EXAMPLES, dataset
@@ -36,7 +37,7 @@ def command(what: str, as_json: bool, no_color: bool) -> None:
             counts = {"samples": sum(d.counts), "largest": max(d.counts), "smallest": min(d.counts)}
             rows.append({"name": d.name, "classes": len(d.counts), **counts, "source": d.source})
     if as_json:
-        click.echo(to_json({"schema": "geomsolve/1", "command": "list", what: rows}))
+        click.echo(to_json({**head("list"), "problem": {"what": what}, what: rows}))
         return
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for key, value in rows[0].items():
