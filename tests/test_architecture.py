@@ -27,9 +27,11 @@ MAY_IMPORT = {
     "solvers": {"certificate", "errors", "gram", "losses"},
     "spec": {"errors"},
     "weightings": {"errors", "gram"},
+    "descent": {"errors", "gram", "losses"},
     "analyses": {
         "_version",
         "certificate",
+        "descent",
         "errors",
         "gram",
         "losses",
@@ -39,7 +41,7 @@ MAY_IMPORT = {
         "weightings",
     },
     "plots": {"errors", "gram"},
-    "descent": {"analyses", "errors", "gram", "spec"},
+    "torch": {"analyses", "errors", "gram", "spec"},
     "batch": {"_version", "analyses", "errors", "spec"},
 }
 """Room -> the rooms it knows.  ``cli`` and the package itself know all of them."""

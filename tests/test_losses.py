@@ -40,7 +40,8 @@ def derivative(function, step=0.02):
 
 
 def test_every_registered_loss_is_tested():
-    assert {name for name, _ in LOSSES} == set(REGISTRY)
+    elsewhere = {"weince"}  # its logits are not affine in the cosines, so it has a definition and tests of its own
+    assert {name for name, _ in LOSSES} | elsewhere == set(REGISTRY)
 
 
 @every_loss

@@ -382,4 +382,4 @@ def as_check(problem: Imbalance | Realizable) -> Check | CheckWeighting:
     """The check of the same question."""
     kind: type[Check | CheckWeighting] = Check if isinstance(problem, Imbalance) else CheckWeighting
     shared = {name: getattr(problem, name) for name in problem.model_fields_set & set(kind.model_fields)}
-    return kind(**{**shared, "kind": "check"})
+    return kind(**{name: value for name, value in shared.items() if name != "kind"})

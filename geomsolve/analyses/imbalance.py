@@ -104,6 +104,7 @@ class ImbalanceReport(Report):
             {"size": int(n), "proportion": float(q)} for n, q in zip(orbits.sizes, orbits.proportions, strict=True)
         ]
         plain["orbit_cosines"] = cosines
+        del plain["convex"]  # said by certified, and in words by solver.reason
         if self.dimension_limited is None:
             del plain["dimension_limited"]
         plain["structure"]["groups"] = self.groups()

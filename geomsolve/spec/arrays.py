@@ -60,6 +60,7 @@ def optional(module: str, suffix: str, install: str, field: str) -> Any:
 
 
 def bad(path: Path, why: object, field: str) -> InputError:
+    """The complaint that a file cannot be read."""
     return InputError(f"{str(path)!r} cannot be read: {why}", field=field)
 
 

@@ -44,7 +44,7 @@ class CheckWeighting(Realizable, Training):
     ``CheckWeighting(weighting="yaware", labels=[20, 25, 30], sigma=5)``; ``dim`` limits the features.
     """
 
-    kind: Literal["check"] = "check"  # type: ignore[assignment]
+    kind: Literal["check_weighting"] = "check_weighting"  # type: ignore[assignment]
 
     @model_validator(mode="after")
     def _samples(self) -> CheckWeighting:

@@ -1,0 +1,11 @@
+"""Does gradient descent reach what is predicted for a weighting of pairs?  See ``analyses/check.py``."""
+
+from __future__ import annotations
+
+from geomsolve.analyses.check import CheckReport, check
+from geomsolve.spec.check import CheckWeighting
+
+
+def check_weighting(problem: CheckWeighting) -> CheckReport:
+    """Answer the question of :class:`CheckWeighting`."""
+    return check(problem)
