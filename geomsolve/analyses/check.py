@@ -225,7 +225,7 @@ def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) 
     error = gram_error(found.gram, predicted.gram)
     verdict = "moved" if companion else judge(predicted, found, error)
     return CheckReport(
-        problem={**understood(problem, **known), "dim": found.dim, "device": found.device},
+        problem={**understood(problem, **known), "dim": found.dim},
         prediction=predicted,
         descent=found,
         max_gram_error=error,
@@ -324,7 +324,7 @@ def train(problem: Check | CheckWeighting, trial: Experiment, progress: Progress
     """Let the features go, and measure where they end."""
     import torch
 
-    from geomsolve.descent.train import descend
+    from geomsolve.descent.train import SMALL, descend, steady
 
     device = trial.population.device
     generator = torch.Generator(device=device).manual_seed(problem.seed)
@@ -337,10 +337,11 @@ def train(problem: Check | CheckWeighting, trial: Experiment, progress: Progress
         generator=generator,
         progress=progress,
     )
-    estimate = trial.value(outcome.features, generator)
     z = outcome.features
     sums = torch.zeros((n_classes, z.shape[1]), dtype=torch.float64, device=device)
-    sums.index_add_(0, trial.row_labels, trial.row_weights[:, None] * z)
+    with steady(SMALL):
+        estimate = trial.value(z, generator)
+        sums.index_add_(0, trial.row_labels, trial.row_weights[:, None] * z)
     measured = Measurement.of(sums.cpu().numpy(), trial.population.proportions.cpu().numpy())
     gram, within_class = measured.gram, measured.within_class
     if isinstance(problem, CheckWeighting):  # sample by sample, so that samples of one label are compared as well

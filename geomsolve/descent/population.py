@@ -71,9 +71,11 @@ class Population:
 
     @cached_property
     def _edges(self) -> Tensor:
-        """(K + 1,) cumulative proportions: class a is the interval from edge a to edge a + 1."""
-        zero = torch.zeros(1, dtype=torch.float64, device=self.device)
-        return torch.cat([zero, torch.cumsum(self.proportions, 0)])
+        """(K + 1,) cumulative proportions: class a is the interval from edge a to edge a + 1.
+
+        Summed on the CPU: on a GPU the order of summation, and with it the last digit, is not always the same.
+        """
+        return torch.cat([torch.zeros(1, dtype=torch.float64), torch.cumsum(self.proportions.cpu(), 0)]).to(self.device)
 
     def uniform(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         return torch.rand(shape, generator=generator, dtype=torch.float64, device=self.device)
