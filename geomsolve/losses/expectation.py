@@ -130,6 +130,10 @@ class LogExpectation(Objective):
                 terms = pair[:, None] * at.decay * at.x
                 reach = terms.max(axis=1)
                 terms = terms[reach > NEGLIGIBLE**0.5 * reach.max()]
+                if terms.shape[0] > terms.shape[1]:
+                    terms = np.asarray(
+                        np.linalg.qr(terms, mode="r"), dtype=np.float64
+                    )  # as many nodes as different X carry the same sum
                 chance = np.bincount(at.place, weights=self.chance[g])
                 sizes, turns = np.linalg.eigh((terms * chance) @ terms.T)
                 kept = turns[:, sizes > NEGLIGIBLE * sizes[-1]].T @ terms
