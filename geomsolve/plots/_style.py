@@ -63,10 +63,12 @@ def number(x: float, digits: int = 4) -> str:
 
 
 def loss_of(answer: dict[str, Any]) -> str:
-    """The loss of a problem with its numbers, for a title."""
-    loss = answer["problem"]["loss"]
-    shown = [f"{key.replace('_', ' ')} {number(value)}" for key, value in loss.items() if type(value) in (int, float)]
-    return ", ".join([loss["name"], *shown])
+    """The loss of a problem with its parameters, for a title."""
+    shown = {
+        key: number(x) if type(x) is float else str(x) for key, x in answer["problem"]["loss"].items() if x is not False
+    }
+    name = shown.pop("name")
+    return ", ".join([name, *(f"{key.replace('_', ' ')} {text}" for key, text in shown.items())])
 
 
 def angles(cosines: Any) -> Any:

@@ -198,7 +198,7 @@ def table(report: SweepReport) -> Table:
             Text(f"{row['min_angle_deg']:.1f}°", style=colour(row["max_cosine"])),
             Text(f"{row['max_angle_deg']:.1f}°", style=colour(row["min_cosine"])),
             number(row["value"], 7),
-            f"{row['gap']:.0e}",
+            "<1e-12" if row["gap"] < 1e-12 else f"{row['gap']:.1e}",
             geometry,
         )
     return shown
