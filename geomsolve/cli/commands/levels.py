@@ -153,7 +153,7 @@ def batches(report: LevelsReport) -> list[str]:
             f"A random batch lacks at least one of the {report.n_classes:,} classes with probability "
             f"{number(missing, 3)}; the optimum of random batches counts that in."
         )
-    if lonely:
+    if lonely > 1e-4:
         lines.append(
             f"An anchor has no positive with probability {number(lonely, 3)}. It counts as 0 here; averaged over "
             f"the other anchors only, values of random batches are {number(1 / (1 - lonely))} times as large."
