@@ -182,6 +182,22 @@ def test_command_draws(run, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.svg"]
 
 
+@pytest.mark.parametrize(
+    "arguments", ["--weighting yaware --labels 20,25,30 --sigma 5", "--weighting euclidean --labels grid:2x3",
+                  "--weighting supcon --labels classes:5,3,2", "--weighting yaware --labels circle:8 -t 1.2 --dim 2"]
+)  # fmt: skip
+def test_realizable_draws(run, tmp_path, arguments):
+    done = run("realizable", *arguments.split(), "--plot", tmp_path / "a.svg", "--quiet")
+    assert done.code in (0, 1)
+    assert (tmp_path / "a.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_an_answer_without_picture_says_so(run, tmp_path):
+    done = run("realizable", "--weighting", "euclidean", "--plot", tmp_path / "a.svg")
+    assert (done.code, done.stdout) == (2, "")
+    assert done.stderr == "Error: --plot: there is no picture of this answer; leave --plot out\n"
+
+
 @pytest.mark.parametrize("name", ["a.gif", "a", "no/such/folder/a.png"])
 def test_a_bad_file_is_refused_before_solving(run, tmp_path, name):
     done = run("imbalance", "--props", "0.7,0.2,0.1", "--plot", tmp_path / name)

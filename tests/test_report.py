@@ -10,9 +10,12 @@ import shlex
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from geomsolve.batch.gather import gather
+from geomsolve.batch.rows import attempt, row_of
 from geomsolve.cli.page import command_of
 
 pytest.importorskip("matplotlib", reason="pictures are an extra")
@@ -156,6 +159,19 @@ def test_the_command_of_a_row_gives_its_answer_again(made, run):
                 {(r["temperature"], r["batch"]): (r["structure"], r["groups"]) for r in a["rows"]} for a in (again, row)
             )
             assert first == second
+
+
+def test_the_command_of_every_kind_of_the_gallery_gives_its_answer_again(run):
+    kinds = {}
+    for entry in gather([str(Path(__file__).parent.parent / "problems")]):
+        kinds.setdefault(entry.problem.kind, entry)
+    assert len(kinds) >= 4
+    for entry in kinds.values():
+        row = row_of(entry, attempt(entry.problem))
+        again = run(*shlex.split(command_of(row))[1:], "--json").json
+        assert set(row) - set(again) == {"file", "sha256", "status", "error"}
+        for key in {"value", "verdict", "threshold", "least_dimension", "summary"} & set(row):
+            assert again[key] == pytest.approx(row[key]) if isinstance(row[key], float) else again[key] == row[key]
 
 
 def browse(folder, script, name):

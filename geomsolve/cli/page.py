@@ -6,6 +6,7 @@ rest.  It is made from rows as ``geomsolve batch`` writes them.
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
 from collections.abc import Callable, Sequence
@@ -39,9 +40,6 @@ PROOF: tuple[tuple[Any, ...], ...] = (
 )
 """Figures of an answer: what they are called and where a row holds them."""
 
-DERIVED = {"kind", "title", "why", "expect", "proportions", "registered"}
-"""Keys of a problem that are no flags."""
-
 DEFAULTS = {"solver": "auto", "tolerance": 1e-6, "seed": 0}
 
 LONGEST_COMMAND = 2000
@@ -53,14 +51,16 @@ def command_of(row: Row) -> str:
     words = ["geomsolve", str(row["command"])]
     problem = row["problem"]
     loss = problem.get("loss")
-    settings = {key: value for key, value in problem.items() if key not in DERIVED and DEFAULTS.get(key) != value}
+    settings = {key: value for key, value in problem.items() if DEFAULTS.get(key) != value}
     if isinstance(loss, dict):
         settings["loss"] = loss.get("name")
         settings.update({f"loss.{key}": value for key, value in loss.items() if key != "name"})
+    command = importlib.import_module(f"geomsolve.cli.commands.{row['command']}").command
+    known = {flag for parameter in command.params for flag in parameter.opts}
     for key, value in settings.items():
-        if value is None or value is False:
-            continue
         flag = flag_of(key)
+        if value is None or value is False or flag not in known:  # what has no flag was derived from what has one
+            continue
         if value is True:
             words.append(flag)
         elif isinstance(value, dict):

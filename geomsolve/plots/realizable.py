@@ -65,12 +65,12 @@ def _pairs(axes: Any, wanted: FloatArray | None, attained: FloatArray | None, eu
     axes.set_title("Pairs of labels")
     axes.set_xlabel(f"wanted {quantity}")
     axes.set_ylabel(f"attained {quantity}")
-    if wanted is None or attained is None:
-        axes.text(0.5, 0.5, "nothing finite is wanted", ha="center", transform=axes.transAxes, color=INK)
-        return
-    pairs = np.triu_indices(len(wanted), 1)
-    x, y = wanted[pairs], attained[pairs]
+    pairs = np.triu_indices(0 if wanted is None or attained is None else len(wanted), 1)
+    x, y = (np.empty(0) if matrix is None else matrix[pairs] for matrix in (wanted, attained))
     known = np.isfinite(x) & np.isfinite(y)
+    if not known.any():
+        axes.text(0.5, 0.5, "no finite value is wanted", ha="center", transform=axes.transAxes, color=INK)
+        return
     both = [min(x[known].min(), y[known].min()), max(x[known].max(), y[known].max())]
     axes.plot(both, both, color=FAINT, linewidth=0.8, zorder=1)
     axes.scatter(x, y, s=16, color=BLUE, linewidth=0, zorder=2, alpha=0.8)

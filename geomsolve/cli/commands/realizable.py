@@ -13,7 +13,7 @@ from rich.table import Table
 
 from geomsolve.analyses.fixes import Fix
 from geomsolve.analyses.realizable import CasesReport, RealizableReport, realizable
-from geomsolve.cli.options import output_options, solver_options, weighting_options
+from geomsolve.cli.options import output_options, plot_option, solver_options, weighting_options
 from geomsolve.cli.output import deliver, notify, write_atomically
 from geomsolve.cli.render import cosine_grid, number, proof_lines
 from geomsolve.errors import InputError
@@ -29,8 +29,18 @@ FEW = 12
 @weighting_options
 @click.option("--check", is_flag=True, help="Also train free features and compare (geomsolve check; needs torch).")
 @solver_options
+@plot_option
 @output_options
-def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, check: bool, **flags: Any) -> int:
+def command(
+    as_json: bool,
+    out: str | None,
+    plot: str | None,
+    quiet: bool,
+    no_color: bool,
+    debug: bool,
+    check: bool,
+    **flags: Any,
+) -> int:
     """Can any embedding attain this weighting of pairs, and what to change if not?
 
     A weighted contrastive loss asks for a similarity for every pair of samples. The answer is 'realizable' (some
@@ -52,6 +62,7 @@ def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: 
         as_json=as_json,
         out=None if points is not None else out,
         no_color=no_color,
+        plot=plot,
     )
 
 
