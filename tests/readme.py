@@ -14,6 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+ROUGH = re.compile(r"```text\n(.*?)```", re.DOTALL)
+"""Blocks whose output is the outcome of training and differs a little from machine to machine."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +24,10 @@ class Example:
     shown: str
 
 
-def examples(text: str) -> list[Example]:
+def examples(text: str, blocks: re.Pattern[str] = BLOCK) -> list[Example]:
     """Every ``$ command`` of the console blocks with the output that follows it."""
     found = []
-    for block in BLOCK.findall(text):
+    for block in blocks.findall(text):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, shown = part.partition("\n")
             found.append(Example(command, shown))

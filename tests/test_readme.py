@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from readme import ROOT, Example, examples, run, settled
+from readme import ROOT, ROUGH, Example, examples, run, settled
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -26,6 +26,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("example", examples(README), ids=lambda e: e.command)
 def test_command_prints_what_is_shown(example: Example, folder: Path) -> None:
     assert settled(run(example.command, folder)) == settled(example.shown)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", examples(README, ROUGH), ids=lambda e: e.command)
+def test_training_command_says_the_same(example: Example, folder: Path) -> None:
+    pytest.importorskip("torch")
+    assert run(example.command, folder).split(":")[0] == example.shown.split(":")[0]
 
 
 def test_there_are_examples() -> None:
