@@ -39,7 +39,7 @@ from geomsolve.gram.types import BoolArray, FloatArray, IntArray
 from geomsolve.losses.base import Objective, RowCurvature
 from geomsolve.solvers.base import Solution
 
-SOLVED = 1e-13
+SOLVED = 1e-12
 """Largest relative residual at which Newton's method stops."""
 
 ACCEPTABLE = 1e-7
@@ -48,7 +48,7 @@ ACCEPTABLE = 1e-7
 DIRECT = 1000
 """Unknowns up to which the Newton system is factorised; beyond, GMRES."""
 
-SINGLE = 4000
+SINGLE = 2000
 """Unknowns up to which the Newton system is kept in double precision."""
 
 ROUNDING = 1e-13
