@@ -3,7 +3,8 @@
 All optima of a convex F have the same gradient, hence lie among the feasible G' with <S, G'> = 0, S the dual matrix
 of one optimum G.  So any other optimum is G + Delta with Delta = W Y W', W the null space of S, diag(Delta) = 0 and
 F straight along Delta.  No such Delta: unique.  If there is one even within the range of G, a step along it
-that leaves F as it was is a second optimum, found: not unique.  Otherwise: not determined.
+that leaves F as it was is a second optimum, found: not unique.  So is a step towards the orthogonal frame that does.
+Otherwise: not determined.
 
 Symbols: W ``basis``, Y the coefficients, Delta ``change``.
 """
@@ -61,7 +62,8 @@ def optimum_is_unique(
             other = plain.value(gram + sign * 0.5 * reach * change)
             if other <= value + 1e-12 * max(1.0, abs(value)):
                 return False
-    return None
+    inward = plain.value(0.9 * gram + 0.1 * np.eye(gram.shape[0]))
+    return False if inward <= value + 1e-12 * max(1.0, abs(value)) else None
 
 
 def _straight(objective: Objective, gram: FloatArray, basis: FloatArray, steepest: float) -> list[FloatArray]:

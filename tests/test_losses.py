@@ -354,8 +354,8 @@ def test_multinomials_of_the_tests_are_a_distribution():
 @pytest.mark.parametrize(
     ("name", "parameters", "field", "message"),
     [
-        ("supcon", {"temperature": 0}, "loss.temperature", "above 0, got 0"),
-        ("supcon", {"temperature": True}, "loss.temperature", "above 0, got True"),
+        ("supcon", {"temperature": 0}, "loss.temperature", "above 0, from 0.0001 to 1e6, got 0"),
+        ("supcon", {"temperature": True}, "loss.temperature", "above 0, from 0.0001 to 1e6, got True"),
         ("supcon", {"temperature": math.inf}, "loss.temperature", "above 0"),
         ("supcon", {"temperature": "warm"}, "loss.temperature", "'warm'"),
         ("supcon", {"batch": 1}, "loss.batch", "at least 2"),
@@ -370,7 +370,7 @@ def test_multinomials_of_the_tests_are_a_distribution():
         ("dcl", {"form": "sum"}, "loss.form", "does not use this"),
         ("dcl", {"sampling": "some"}, "loss.sampling", "iid, supervised"),
         ("supcon", {"temprature": 1}, "loss.temprature", "did you mean 'temperature'"),
-        ("triplet", {"margin": 2.5}, "loss.margin", "at most 2"),
+        ("triplet", {"margin": 2.5}, "loss.margin", "to 2, got"),
         ("soft-supcon", {"epsilon": 0}, "loss.epsilon", "above 0, at most 1"),
         ("align-uniform", {"uniform_t": -1}, "loss.uniform_t", "above 0"),
         ("supkon", {}, "loss.name", "did you mean 'supcon'"),

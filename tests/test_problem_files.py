@@ -244,7 +244,7 @@ class TestLosses:
             ("{name: supcom}", "3:8", "loss.name", "did you mean 'supcon'?"),
             ("{name: supcon, margin: 1}", "3:22", "loss.margin", "does not use this"),
             ("{name: supcon, temprature: 1}", "3:22", "loss.temprature", "did you mean 'temperature'?"),
-            ("{temperature: -1}", "3:8", "loss.temperature", "above 0, got -1"),
+            ("{temperature: -1}", "3:8", "loss.temperature", "above 0, from 0.0001 to 1e6, got -1"),
             ("{full_batch: true}", "3:8", "loss.full_batch", "needs class counts"),
         ],
     )
