@@ -76,6 +76,8 @@ def fail(message: str, code: int) -> NoReturn:
 
 def main() -> None:
     """Run the command line; never shows a traceback unless ``--debug`` is among the flags."""
+    # one thread of linear algebra: more gain little on these sizes, and cost much on a machine that is shared
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     debug = "--debug" in sys.argv[1:]
     try:
         code = cli.main(prog_name="geomsolve", standalone_mode=False)
