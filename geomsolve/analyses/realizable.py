@@ -174,6 +174,7 @@ class CasesReport(Report):
 def realizable(problem: Realizable) -> RealizableReport | CasesReport:
     """Answer the question of :class:`Realizable`, with a proof."""
     weighting = weighting_of(problem)
+    refuse_unused(problem)
     if problem.labels is None and weighting.name != "custom":
         return _cases(problem, weighting)
     return _answer(problem, weighting)
@@ -182,6 +183,14 @@ def realizable(problem: Realizable) -> RealizableReport | CasesReport:
 def validate(problem: Realizable) -> None:
     """Raise :class:`InputError` for a weighting that does not exist or does not take what it was given."""
     weighting_of(problem)
+    refuse_unused(problem)
+
+
+def refuse_unused(problem: Realizable) -> None:
+    """Raise :class:`InputError` for what changes labels, where there are none to change."""
+    for field in ("arc", "sample"):
+        if problem.labels is None and getattr(problem, field) is not None:
+            raise InputError("this changes labels, and there are none; add --labels or leave it out", field=field)
 
 
 def _cases(problem: Realizable, weighting: Weighting) -> CasesReport:

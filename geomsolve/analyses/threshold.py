@@ -93,7 +93,9 @@ def path_over(over: str, loss: Loss, classes: Classes) -> Path:
     if over == "majority":
         return _over_majority(loss, classes)
     if over not in loss.parameters() and not (over == "batch" and over in loss.takes()):
-        raise InputError(f"the loss {loss.name} has no {over}; it takes {', '.join(loss.takes())}", field="over")
+        raise InputError(
+            f"the loss {loss.name} has no {over}; it takes {', '.join(loss.takes()) or 'none'}", field="over"
+        )
     orbits = Orbits.of(classes.proportions, classes.class_counts)
     given = getattr(loss, over)
 

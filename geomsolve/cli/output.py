@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,12 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def refuse_overwriting(path: str | None, inputs: Iterable[str | Path], *, field: str) -> None:
+    """Raise :class:`InputError` if ``path``, to be written, is one of the files that are read or written anyway."""
+    if path is not None and any(Path(path).resolve() == Path(other).resolve() for other in inputs):
+        raise InputError(f"{path!r} is needed for something else; write to another file", field=field)
 
 
 def deliver(

@@ -11,9 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from geomsolve.errors import InputError
 from geomsolve.gram.types import FloatArray
 from geomsolve.weightings.base import Weighting, register
 from geomsolve.weightings.kernels import distances, kernel, sharpened
+
+FARTHEST = 1e100
+"""Distance of labels, in units of sigma, whose square is still far from overflowing."""
 
 
 @register
@@ -36,7 +42,11 @@ class YAware(Weighting):
     kernel: str = "gaussian"
 
     def log_weights(self, labels: FloatArray, temperature: float, similarity: str) -> FloatArray:
-        return kernel(self.kernel).log(distances(labels) / self.sigma)
+        with np.errstate(over="ignore", invalid="ignore"):
+            apart = distances(labels) / self.sigma
+        if not apart.max(initial=0.0) < FARTHEST:
+            raise InputError(f"labels lie up to {apart.max():.3g} sigma apart; give a larger sigma", field="sigma")
+        return kernel(self.kernel).log(apart)
 
     def rescaled(self, ratio: float) -> dict[str, float]:
         return sharpened(kernel(self.kernel).power, self.sigma, ratio)

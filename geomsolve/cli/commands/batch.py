@@ -23,7 +23,7 @@ from geomsolve.batch.ledger import Ledger, Row, reusable
 from geomsolve.batch.rows import EXIT_CODES, exit_code, row_of
 from geomsolve.batch.table import to_csv
 from geomsolve.batch.workers import BACKENDS, outcomes
-from geomsolve.cli.output import console, to_json, write_atomically
+from geomsolve.cli.output import console, refuse_overwriting, to_json, write_atomically
 from geomsolve.errors import InputError
 from geomsolve.spec.documents import Entry
 
@@ -89,10 +89,9 @@ def command(
         raise InputError(f"wanted a time above 0 in seconds, got {timeout:g}", field="timeout")
     warnings.filterwarnings("ignore", category=UserWarning, module="joblib")  # of workers lost or stopped: rows say so
     entries = gather(paths)
-    sources = {Path(entry.file).resolve() for entry in entries}
-    for name, field in ((out, "out"), (csv_file, "csv")):
-        if name is not None and Path(name).resolve() in sources:
-            raise InputError(f"{name!r} is one of the problem files", field=field)
+    sources = {entry.file for entry in entries}
+    refuse_overwriting(out, sources, field="out")
+    refuse_overwriting(csv_file, sources | ({out} if out else set()), field="csv")
     if csv_file is not None and not Path(csv_file).parent.is_dir():
         raise InputError(f"there is no folder {str(Path(csv_file).parent)!r}", field="csv")
 

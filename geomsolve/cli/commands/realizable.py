@@ -132,11 +132,18 @@ def sentence(report: RealizableReport) -> str:
         where = "" if d is None else f" in {d} dimension{'' if d == 1 else 's'}"
         return f"Realizable: an embedding{where} attains {name} exactly on these {count:,} samples ({latents})."
     if report.verdict == "degenerate":
-        return f"Degenerate: no embedding attains {name} on these {count:,} samples, only a limit would ({latents})."
-    excess = number(report.optimum["excess"], 3)
+        if report.similarity == "euclidean":
+            return (
+                f"Degenerate: no embedding attains {name} on these {count:,} samples, only a limit would ({latents})."
+            )
+        kind, why = "Degenerate", ", because some weights are 0"
+    else:
+        kind, why = "Inconsistent", ""
+    excess, gap = report.optimum["excess"], report.optimum["gap"]
+    most = "at most " if gap >= 0.1 * excess else ""
     return (
-        f"Inconsistent: no embedding attains {name} on these {count:,} samples ({latents}); "
-        f"the best one stays {excess} nats above the ideal."
+        f"{kind}: no embedding attains {name} on these {count:,} samples ({latents}){why}; "
+        f"the best one stays {most}{number(excess, 3)} nats above the ideal."
     )
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from geomsolve.batch.gather import gather
 from geomsolve.batch.rows import exit_code
 from geomsolve.cli.commands.batch import answered, headline, with_progress
-from geomsolve.cli.output import write_atomically
+from geomsolve.cli.output import refuse_overwriting, write_atomically
 from geomsolve.cli.page import Row, page
 from geomsolve.errors import InputError
 from geomsolve.plots import check_matplotlib
@@ -37,12 +37,14 @@ def command(paths: tuple[str, ...], out: str, jobs: int | None, quiet: bool, deb
     """
     if not Path(out).parent.is_dir():
         raise InputError(f"there is no folder {str(Path(out).parent)!r}", field="out")
+    refuse_overwriting(out, paths, field="out")
     check_matplotlib()
     stored = [path for path in paths if path.endswith(".jsonl")]
     rows = [row for path in stored for row in read_rows(path)]
     files = [path for path in paths if path not in stored]
     if files:
         entries = gather(files)
+        refuse_overwriting(out, {entry.file for entry in entries}, field="out")
         fresh: dict[int, Row] = {}
         answers = answered(entries, {}, jobs=jobs, backend="loky", scheduler=None, timeout=None)
         with closing(with_progress(answers, 0, len(entries), Console(stderr=True), quiet=quiet)) as stream:
@@ -53,7 +55,7 @@ def command(paths: tuple[str, ...], out: str, jobs: int | None, quiet: bool, deb
         raise InputError("there is no answer to report")
     write_atomically(out, page(rows, headline))
     if not quiet:
-        click.echo(f"{len(rows):,} answers on {out}")
+        click.echo(f"{len(rows):,} answer{'' if len(rows) == 1 else 's'} on {out}")
     return exit_code(rows)
 
 

@@ -10,7 +10,7 @@ from geomsolve.analyses import solve
 from geomsolve.batch.gather import gather
 from geomsolve.batch.rows import EXIT_CODES, Outcome, row_of
 from geomsolve.cli.options import output_options
-from geomsolve.cli.output import console, notify, to_json, write_atomically
+from geomsolve.cli.output import console, notify, refuse_overwriting, to_json, write_atomically
 from geomsolve.errors import InputError
 
 
@@ -22,6 +22,7 @@ def command(file: str, as_json: bool, out: str | None, quiet: bool, no_color: bo
 
     Says afterwards whether the answer is what the file expects. JSON output is the line that batch would write.
     """
+    refuse_overwriting(out, [file], field="out")
     entries = gather([file])
     if len(entries) != 1:
         raise InputError(f"{file} holds {len(entries)} problems; geomsolve batch answers them all")
