@@ -177,3 +177,27 @@ def test_command_says_degenerate_and_not_certified():
     answer = json.loads(run.output)
     assert answer["certified"] is False
     assert answer["lower_bound"] < answer["value"]
+
+
+def test_no_threshold_is_claimed_for_what_no_certificate_decides():
+    from geomsolve import Threshold
+
+    classes = {"props": (0.9, 0.05, 0.05), "over": "temperature"}
+    with pytest.raises(InputError, match="not convex"):
+        solve(Threshold(**classes, loss={"name": "infonce", "hardness": 2.0, "temperature": 1.0}))
+    report = solve(Threshold(**classes, loss={"name": "weince"}))
+    assert report.threshold is None
+    assert "infinite" in report.reason
+
+
+def test_sweep_over_a_loss_that_is_not_convex_certifies_nothing():
+    from geomsolve import Sweep
+
+    loss = {"name": "infonce", "hardness": 2.0, "sampling": "supervised"}
+    report = solve(Sweep(props=(0.6, 0.3, 0.1), over={"temperature": (0.5, 1.0)}, loss=loss))
+    assert not report.certified
+    assert report.exit_code == 1
+    assert not report.collapse
+    for entry in report.rows:
+        one = solve(Imbalance(props=(0.6, 0.3, 0.1), loss={**loss, "temperature": entry["temperature"]}))
+        assert entry["value"] == pytest.approx(one.value, abs=1e-9)

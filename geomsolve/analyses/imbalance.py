@@ -24,7 +24,6 @@ from geomsolve.gram.structure import Structure, classify
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses import Loss, make_loss
 from geomsolve.solvers.choose import Answer, refuse_oversize, solve_objective
-from geomsolve.solvers.local import solve_locally
 from geomsolve.solvers.manifold import solve_limited
 from geomsolve.spec.imbalance import Imbalance
 from geomsolve.uniqueness import optimum_is_unique
@@ -129,13 +128,10 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
     refuse_oversize(orbits.n_orbits, field=problem.source)
     objective = loss.objective(orbits)
     convex = objective.below is None
-    if convex:
-        answer = solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance)
-    else:
-        if orbits.n_classes <= FULL_GRAM:  # a loss that is not convex may tell classes of equal proportion apart
-            orbits = Orbits.trivial(problem.proportions, problem.class_counts)
-            objective = loss.objective(orbits)
-        answer = solve_locally(objective, orbits, solver=problem.solver, tolerance=problem.tolerance, seed=problem.seed)
+    if not convex and orbits.n_classes <= FULL_GRAM:  # such a loss may tell classes of equal proportion apart
+        orbits = Orbits.trivial(problem.proportions, problem.class_counts)
+        objective = loss.objective(orbits)
+    answer = solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance, seed=problem.seed)
     cosines, proof = answer.solution.cosines, answer.certificate
     structure = classify(orbits, cosines, max(proof.gap, 0.0) if convex else 0.0)
     if objective.degenerate:
@@ -144,12 +140,11 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
     limited = None if problem.dim is None else rank > problem.dim and not objective.degenerate
     if limited:
         return limit_dimension(problem, loss, orbits, answer)
-    settled = convex and objective.smooth and not objective.degenerate
     excess = None if objective.degenerate else objective.value(orbits.regular_simplex()) - proof.value
     unique = optimum_is_unique(loss, objective, orbits, cosines, answer.solution.slopes, gap=proof.gap)
     if unique is None and excess is not None and structure.simplex_distance > structure.tolerance:
         unique = False if excess <= 1e-12 * max(1.0, abs(proof.value)) else None
-    threshold = nearest_collapse_temperature(loss, orbits) if settled else None
+    threshold = nearest_collapse_temperature(loss, orbits) if objective.decides else None
     return ImbalanceReport(
         problem=stated(problem, loss),
         names=problem.class_names,

@@ -263,7 +263,7 @@ def missing_class_probability(orbits: Orbits, batch: int) -> float:
 def reach(optimum: Optimum, solver: str, tolerance: float) -> Certificate:
     """The optimum with its proof: the regular simplex where classes are equal and that proves optimal, else solved."""
     orbits = optimum.orbits
-    if orbits.n_orbits == 1 and optimum.objective.smooth:
+    if orbits.n_orbits == 1 and optimum.objective.decides:
         simplex = np.full((1, 1), simplex_cosine(orbits.n_classes))
         proof = certify(optimum.objective, orbits, simplex, tolerance=tolerance)
         if proof.certified:

@@ -175,7 +175,7 @@ def collapse_along(problem: Sweep, loss: Loss) -> list[dict[str, Any]] | None:
         varied, classes = at_point(problem, loss, point)
         path = path_over(first, varied, classes)
         orbits = Orbits.of(classes.proportions, classes.class_counts)
-        if orbits.n_classes < 3 or not path.at(path.scan[0])[0].smooth:
+        if orbits.n_classes < 3 or not path.at(path.scan[0])[0].decides:
             continue
         if first != "majority" and not has_majority(orbits):
             continue

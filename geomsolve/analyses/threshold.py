@@ -189,6 +189,11 @@ def threshold(problem: Threshold) -> ThresholdReport:
     objective, orbits = path.at(path.partial[0])
     names = problem.class_names
     found: list[Change[bool]] = []
+    if objective.below is not None:
+        raise InputError(
+            "this loss is not convex, so no certificate decides where collapse is optimal; geomsolve sweep searches",
+            field="loss.hardness",
+        )
     reason = impossible(objective, orbits, loss)
     if reason is None:
         found = collapse_changes(path)
@@ -196,10 +201,10 @@ def threshold(problem: Threshold) -> ThresholdReport:
             reason = unchanged(path)
     nearest = min(found, key=lambda change: _distance(path, change.at), default=None)
     stages = None
-    if objective.smooth and orbits.n_classes > 2 and orbits.n_orbits <= PARTIAL_ORBITS:
+    if objective.decides and orbits.n_classes > 2 and orbits.n_orbits <= PARTIAL_ORBITS:
         stages = _stages(path, found, names)
     upwards = nearest is None or nearest.after
-    possible = objective.smooth and has_majority(orbits)
+    possible = objective.decides and has_majority(orbits)
     return ThresholdReport(
         problem=understood(problem, loss={"name": loss.name, **loss.parameters()}, proportions=problem.proportions),
         names=names,
@@ -231,6 +236,8 @@ def impossible(objective: Objective, orbits: Orbits, loss: Loss) -> str | None:
         return (
             "two classes stand at opposite points whatever their shares; there is no second small class to merge with"
         )
+    if objective.degenerate:
+        return objective.degenerate
     if not objective.smooth:
         return (
             f"{loss.name} charges nothing below cosine 1 - margin, so two smaller classes that share a point can move "

@@ -128,6 +128,11 @@ class Objective(ABC):
     below: Objective | None = None
     degenerate: str = ""
 
+    @property
+    def decides(self) -> bool:
+        """Whether the certificate at a candidate tells if it is optimal: smooth convex losses that are no constant."""
+        return self.smooth and self.below is None and not self.degenerate
+
     @abstractmethod
     def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
         """F in nats, and its gradient A (m, m), at orbit cosines (m, m)."""

@@ -94,12 +94,18 @@ def solve_objective(
     solver: str = "auto",
     tolerance: float = TOLERANCE,
     start: FloatArray | None = None,
+    seed: int = 0,
 ) -> Answer:
     """Minimise ``objective`` over unit-diagonal Gram matrices, by ``solver``, and certify the result.
 
-    ``start`` (m, m): psd cosines worth starting from, if the caller knows some.
+    ``start`` (m, m): psd cosines worth starting from, if the caller knows some.  ``seed`` of the random starts that a
+    loss takes which is not convex.
     """
     check_solver(solver)
+    if objective.below is not None:
+        from geomsolve.solvers.local import solve_locally  # which solves the convex loss below it here
+
+        return solve_locally(objective, orbits, solver=solver, tolerance=tolerance, seed=seed)
     began = time.perf_counter()
     if solver == "auto" and start is not None and objective.smooth and orbits.n_orbits > LATENT_ORBITS:
         found, proof = solve_latent(objective, orbits, start, unit=True, tolerance=tolerance)
