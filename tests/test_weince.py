@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from geomsolve import Imbalance, InputError, make_loss, solve
+from geomsolve import Imbalance, InputError, certify, make_loss, solve
 from geomsolve.cli.main import cli
 from geomsolve.gram.orbits import Orbits
 
@@ -155,6 +155,17 @@ def test_hard_negatives_are_answered_but_not_certified():
     rng = np.random.default_rng(10)
     assert all(f.value(random_gram(rng)) > report.value for _ in range(200))
     assert report.value == pytest.approx(f.value(report.gram), rel=1e-12)
+
+
+def test_certificate_of_hard_negatives_never_claims_too_much():
+    """At any point: below the best value that the local searches find."""
+    hard, orbits = objective("infonce")
+    best = solve(Imbalance(props=PROPS, loss={"name": "infonce", **LOSSES["infonce"]})).value
+    rng = np.random.default_rng(11)
+    for _ in range(50):
+        proof = certify(hard, orbits, random_gram(rng))
+        assert proof.lower_bound <= best
+        assert not proof.certified
 
 
 def test_hard_negatives_of_a_number_are_refused():

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses.base import Curvature, Objective
+from geomsolve.losses.base import Curvature, Minorant, Objective
 from geomsolve.losses.logsum import LogSum
 
 
@@ -25,12 +25,16 @@ class HardNegatives(Objective):
             return LogSum(chance, own, orbits.sizes * orbits.proportions, scale, unique_minimiser=False)
 
         self.sharp, self.weight = log_sum(1 / temperature + beta), log_sum(beta)
-        self.below = log_sum(1 / temperature)
+        self.below: Objective = log_sum(1 / temperature)
 
     def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = self.sharp.evaluate(cosines)
         less, slope = self.weight.evaluate(cosines)
         return value - less, gradient - slope
+
+    def minorant(self, cosines: FloatArray, slopes: FloatArray | None = None) -> Minorant:
+        """That of F_0: a tangent of F_beta itself need not lie below it."""
+        return self.below.minorant(cosines, slopes)
 
     def curvature(self, cosines: FloatArray) -> Curvature:
         sharp, weight = self.sharp.curvature(cosines), self.weight.curvature(cosines)
