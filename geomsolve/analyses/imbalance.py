@@ -31,7 +31,7 @@ from geomsolve.uniqueness import optimum_is_unique
 if TYPE_CHECKING:
     from geomsolve.analyses.check import CheckReport
 
-FULL_ORBITS = 2000
+FULL_ORBITS = 1000
 """Distinct proportions up to which their m x m cosines are part of the JSON without being asked for."""
 
 FULL_GRAM = 64

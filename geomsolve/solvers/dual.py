@@ -68,6 +68,9 @@ MAX_ROUNDS = 6
 MAX_COLUMNS = 6
 """Columns of U that are tried: optima of lower rank are the manifold solver's."""
 
+MOST_ORBITS = 3000
+"""Orbits up to which lower ranks are tried: they take eigenvectors."""
+
 LONGEST = 2.0
 """Largest change of log u in one step."""
 
@@ -395,8 +398,7 @@ def solve_dual(objective: Objective, orbits: Orbits) -> Solution | None:
             return None
         state, taken = newton(state)
         steps += taken
-        converged = state.residual <= ACCEPTABLE
-        cosines = feasible(replace(state)) if converged else None
+        cosines = feasible(replace(state)) if state.residual <= ACCEPTABLE else None
         if cosines is not None:
             return Solution(cosines, "dual", steps, note=explain(state))
         if steps == taken and orbits.sizes[0] == 1 and collapse_is_optimal(objective, orbits):
@@ -444,6 +446,8 @@ def lower_rank(state: State) -> State | None:
     """A start with more columns of U: the nearest Gram matrix, the orbits that have collapsed in it, and the part of
     its dual matrix on its null space."""
     orbits = state.orbits
+    if orbits.n_orbits > MOST_ORBITS:
+        return None
     cosines = orbits.nearest_gram(state.cosines)
     blocks = orbits.gram_blocks(cosines)
     held = (orbits.sizes > 1) & (blocks.contrast <= NULL)
