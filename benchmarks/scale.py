@@ -31,6 +31,9 @@ ONE_THREAD = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
 
 THOUSAND = [round(5 + 1275 * (i / 999) ** 6) for i in range(1000)]
 INATURALIST = [round(2 + 998 * (i / 8141) ** 6) for i in range(8142)]
+LONGEST = 1800.0
+"""Seconds after which a command is stopped."""
+
 GROWTH = (100, 200, 400, 800, 1600)
 CLASSES = (100, 1000, 10_000, 100_000, 1_000_000)
 
@@ -120,7 +123,10 @@ def command(case: dict[str, Any]) -> tuple[float, dict[str, Any]]:
             for key, value in case["loss"].items():
                 flags += ["--loss" if key == "name" else f"--{key}", str(value)]
         began = time.perf_counter()
-        done = subprocess.run([*flags, "--json", "--quiet"], capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run([*flags, "--json", "--quiet"], capture_output=True, text=True, timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            return LONGEST, {}
         seconds = time.perf_counter() - began
     return seconds, json.loads(done.stdout) if done.returncode in (0, 1) else {}
 
@@ -174,7 +180,7 @@ def main() -> None:
         ratio = ""
         if "labels" in case:
             if not answer:
-                print(f"{case['name']:<32} (this version has no command realizable)")
+                print(f"{case['name']:<32} stopped after {whole:.0f} s")
                 continue
             optimum = answer["optimum"]
             cells = [case["labels"].split(":")[1], "", "", f"{optimum['gap'] / max(1, abs(optimum['value'])):.0e}", ""]
