@@ -164,7 +164,7 @@ class TestFolder:
             (["--out", "."], "is a folder"),
             (["--out", "none/out.jsonl"], "there is no folder 'none'"),
             (["--csv", "none/out.csv"], "there is no folder 'none'"),
-            (["--out", "in/a.yaml"], "is one of the problem files"),
+            (["--out", "in/a.yaml"], "is needed for something else"),
             (["nowhere.yaml"], "there is no file or folder 'nowhere.yaml'"),
         ],
     )

@@ -546,3 +546,37 @@ def test_every_data_set_is_answered_and_proven(run, name):
     assert answer["certified"]
     assert answer["value"] >= answer["lower_bound"]
     assert math.isfinite(answer["structure"]["min_angle_deg"])
+
+
+# --- files that must not be lost -------------------------------------------------------------------------------------
+
+
+def test_no_command_writes_over_what_it_reads(run, tmp_path):
+    problem = tmp_path / "p.yaml"
+    problem.write_text("kind: imbalance\nprops: [0.7, 0.3]\n")
+    points = tmp_path / "x.npy"
+    np.save(points, np.eye(4))
+    labels = tmp_path / "y.txt"
+    labels.write_text("0\n0\n1\n1\n")
+    rows = tmp_path / "rows.jsonl"
+    for arguments in (
+        ("solve", problem, "--out", problem),
+        ("batch", problem, "--out", problem),
+        ("batch", problem, "--out", rows, "--csv", rows),
+        ("report", problem, "--out", problem),
+        ("compare", points, "--labels", labels, "--out", points),
+    ):
+        before = {path: path.read_bytes() for path in (problem, points, labels)}
+        done = run(*arguments)
+        assert (done.code, done.stdout) == (2, "")
+        assert "write to another file" in done.stderr
+        assert {path: path.read_bytes() for path in before} == before
+    assert not rows.exists()
+
+
+def test_a_link_given_to_out_stays_a_link(run, tmp_path):
+    target, link = tmp_path / "target.json", tmp_path / "link.json"
+    link.symlink_to(target)
+    assert run("imbalance", "--props", "0.7,0.3", "--quiet", "--out", link).code == 0
+    assert link.is_symlink()
+    assert json.loads(target.read_text())["certified"] is True

@@ -174,3 +174,18 @@ def test_bad_input_is_one_message_and_nothing_else(run, args, words, tmp_path, m
     assert err.count("\n") == 1
     assert words in err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("flag", ["--arc", "--sample"])
+@pytest.mark.parametrize("weighting", [("yaware",), ("custom", "--weights", "1,.5;.5,1")])
+def test_what_changes_labels_needs_labels(run, weighting, flag):
+    code, out, err = run("realizable", "--weighting", *weighting, flag, 5)
+    assert (code, out) == (2, "")
+    assert "this changes labels, and there are none" in err
+
+
+def test_on_a_sphere_the_best_embedding_of_a_degenerate_weighting_is_attained(run):
+    _, out, _ = run("realizable", "--weighting", "supcon", "--labels", "classes:2,2,2", "-t", 0.5)
+    said = " ".join(out.split())
+    assert said.startswith("Degenerate: no embedding attains SupCon on these 6 samples")
+    assert "the best one stays 0.0949 nats above the ideal" in said

@@ -16,7 +16,7 @@ from geomsolve.analyses.compare import UNIT, CompareReport, compare
 from geomsolve.cli.commands.check import cosine
 from geomsolve.cli.commands.imbalance import setting
 from geomsolve.cli.options import loss_options, output_options, solver_options, split_loss
-from geomsolve.cli.output import deliver, notify
+from geomsolve.cli.output import deliver, notify, refuse_overwriting
 from geomsolve.cli.render import listing, number
 from geomsolve.errors import InputError
 from geomsolve.gram.simplex import simplex_cosine
@@ -41,6 +41,7 @@ def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: 
     in chunks, and nothing in it is unpickled. The prediction is for the proportions of the labels and the loss you
     trained with. The loss value on your data needs torch; all else does not.
     """
+    refuse_overwriting(out, [name for name in (flags["embeddings"], flags["labels"]) if name], field="out")
     problem = Compare(**split_loss(flags))
     notify(problem.notices, quiet=quiet)
     with progress_bar(quiet=quiet) as tell:
