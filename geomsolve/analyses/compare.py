@@ -23,7 +23,7 @@ from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport, imbalance
 from geomsolve.errors import InputError
 from geomsolve.gram.measure import Measurement, gram_error
 from geomsolve.gram.orbits import Orbits
-from geomsolve.gram.structure import Structure, classify
+from geomsolve.gram.structure import Structure, classify, names_of
 from geomsolve.gram.types import FloatArray, IntArray
 from geomsolve.losses import Loss, make_loss
 from geomsolve.spec.arrays import open_rows, read_labels
@@ -84,7 +84,7 @@ class CompareReport(Report):
     @property
     def collapsed(self) -> list[list[str]]:
         """Names of classes whose measured means coincide, one list a point."""
-        return [[self.names[a] for a in group] for group in self.structure.groups]
+        return names_of(self.structure.groups, self.names)
 
     @property
     def excess(self) -> float | None:

@@ -20,7 +20,7 @@ from geomsolve.analyses.base import Report, jsonable, understood
 from geomsolve.analyses.collapse import nearest_collapse_temperature
 from geomsolve.certificate import Certificate
 from geomsolve.gram.orbits import Orbits
-from geomsolve.gram.structure import Structure, classify
+from geomsolve.gram.structure import Structure, classify, names_of
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses import Loss, make_loss
 from geomsolve.solvers.choose import Answer, refuse_oversize, solve_objective
@@ -82,7 +82,7 @@ class ImbalanceReport(Report):
 
     def groups(self) -> list[list[str]]:
         """Names of the classes that coincide, one list a point."""
-        return [[self.names[a] for a in group] for group in self.structure.groups]
+        return names_of(self.structure.groups, self.names)
 
     def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
         """The JSON object; ``full`` includes all cosines, however many classes and distinct proportions there are."""

@@ -34,7 +34,7 @@ import numpy as np
 from geomsolve.analyses.base import Report, understood
 from geomsolve.analyses.collapse import nearest_collapse_temperature
 from geomsolve.gram.orbits import Orbits
-from geomsolve.gram.structure import Structure, classify
+from geomsolve.gram.structure import Structure, classify, names_of
 from geomsolve.losses import Objective, make_loss
 from geomsolve.losses.joint import joint_objective
 from geomsolve.solvers.choose import Answer, refuse_oversize, solve_objective
@@ -107,7 +107,7 @@ class NegativesReport(Report):
         plain = super().to_dict(**detail)
         structure = plain["structure"]
         del structure["tolerance"]
-        structure["groups"] = [[self.names[a] for a in group] for group in self.structure.groups]
+        structure["groups"] = names_of(self.structure.groups, self.names)
         return plain
 
 
