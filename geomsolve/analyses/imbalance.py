@@ -181,7 +181,7 @@ def best_in_dimension(
     classes = orbits.single()
     objective = loss.objective(classes)
     began = time.perf_counter()
-    solution = solve_limited(objective, classes, orbits.lift(free.solution.cosines), dim, seed)
+    solution, _ = solve_limited(objective, classes, orbits.lift(free.solution.cosines), dim, seed)
     value, lower = objective.value(solution.cosines), free.certificate.lower_bound
     proof = Certificate(value, lower, value - lower, free.certificate.min_eigenvalue, tolerance)
     return classes, Answer(solution, proof, solution.note, free.seconds + time.perf_counter() - began)

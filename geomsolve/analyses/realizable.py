@@ -43,7 +43,7 @@ from geomsolve.gram.structure import Structure, classify, names_of, structure_to
 from geomsolve.gram.types import FloatArray
 from geomsolve.solvers.choose import solve_objective
 from geomsolve.solvers.completion import MOST_POINTS, Completion, complete
-from geomsolve.solvers.latent import solve_latent, solve_limited
+from geomsolve.solvers.manifold import solve_distances, solve_limited
 from geomsolve.spec.realizable import Realizable
 from geomsolve.weightings import Weighting
 
@@ -55,9 +55,6 @@ SHOWN = 64
 
 MOST_LIFTED = 5000
 """Samples up to which a matrix of all of them is built."""
-
-RANDOM_STARTS = 4
-"""Random starts of a solve with limited dimensions, besides the two informed ones."""
 
 CASES = (
     ("line", "line:9"),
@@ -417,10 +414,8 @@ def _best_euclidean(problem: Realizable, target: Target, verdict: Verdict) -> Be
     finite = np.isfinite(strength)
     distances = -2 * (np.where(finite, strength, 1.5 * strength[finite].min()) - float(np.diag(strength).mean()))
     start = centred(np.maximum(distances, 0.0))
-    solution, proof = solve_latent(
-        target.objective(), target.orbits, start, unit=False, tolerance=tolerance, seed=problem.seed
-    )
-    why = "squared distances, by quasi-Newton steps on points"
+    solution, proof = solve_distances(target.objective(), target.orbits, start, tolerance=tolerance)
+    why = "squared distances, by Newton steps on points"
     return Best(solution.cosines, _above(proof, floor), _solver(solution.name, why, solution.iterations, began))
 
 
@@ -466,23 +461,15 @@ def _limited(problem: Realizable, target: Target, best: Best, began: float) -> B
     assert best.cosines is not None
     unit = target.similarity == "cosine"
     full = _lifted(target)
-    n = full.orbits.n_classes
     lifted = target.orbits.lift(best.cosines)
     gram = lifted if unit else centred(2 * (1 - lifted))
-    random = np.random.default_rng(problem.seed)
-    starts = [gram]
-    for _ in range(RANDOM_STARTS):
-        z = random.standard_normal((n, problem.dim)) * np.sqrt(np.trace(gram) / n / problem.dim)
-        starts.append(z @ z.T)
-    points = solve_limited(full.objective(), full.orbits, starts, problem.dim, unit=unit, seed=problem.seed)
-    squares = np.sum(points * points, axis=1)
-    cosines = points @ points.T if unit else 1 - (squares[:, None] + squares) / 2 + points @ points.T
-    np.fill_diagonal(cosines, 1.0)
+    solution, points = solve_limited(full.objective(), full.orbits, gram, problem.dim, problem.seed, unit=unit)
+    cosines = solution.cosines
     value = full.objective().value(cosines)
     bound = best.certificate.lower_bound
     proof = Certificate(value, bound, value - bound, 0.0, problem.tolerance)
-    why = f"best of {len(starts)} local solves in {problem.dim} dimensions; the bound is that without a limit"
-    return Best(cosines, proof, _solver("latent", why, 0, began), points)
+    why = f"{solution.note}; the bound is that without a limit"
+    return Best(cosines, proof, _solver(solution.name, why, solution.iterations, began), points)
 
 
 def _small(gram: FloatArray) -> float:

@@ -31,7 +31,10 @@ from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.types import FloatArray, IntArray
 
 EXACT = 300
-"""Orbits up to which eigenvalues are computed one by one; beyond, bounds and counts from factorisations do."""
+"""Orbits up to which eigenvalues are computed one by one; beyond, bounds and counts from factorisations are tried."""
+
+AFFORDABLE = 1500
+"""Orbits up to which eigenvalues are computed all the same where the quickest bound says little."""
 
 EQUAL_PROPORTIONS = 1e-12
 """Proportions closer than this, relatively, belong to one orbit: they differ by rounding only."""
@@ -72,6 +75,8 @@ class Blocks:
         del difference
         if leftover <= rounding or trace == 0:
             return -leftover
+        if m <= AFFORDABLE:
+            return float(np.linalg.eigvalsh(self.quotient)[0])
         shift = 4 * rounding
         quotient = Blocks(self.quotient, np.zeros(0))
         while not quotient.is_psd(shift - rounding * (1 + m * shift / trace)):

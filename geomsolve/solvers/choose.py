@@ -10,8 +10,7 @@
 and of what they return the answer with the smallest gap.  A smooth conic answer is polished by Newton steps on the
 manifold, whoever asked for it: interior-point methods stop near 1e-9, while at low temperature the loss differs by
 less than that between geometries 40 degrees apart.
-Where the caller knows cosines to start from, many distinct points go the latent route first, whose cost grows with the
-few dimensions an optimum uses.
+Where the caller knows cosines to start from, many distinct points go to the manifold solver at once.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ from geomsolve.losses.base import Objective
 from geomsolve.solvers.base import Solution
 from geomsolve.solvers.conic import solve_conic
 from geomsolve.solvers.dual import solve_dual
-from geomsolve.solvers.latent import solve_latent
-from geomsolve.solvers.manifold import interior, solve_manifold
+from geomsolve.solvers.manifold import LARGE, interior, solve_manifold
 
 SOLVERS = ("auto", "conic", "dual", "manifold")
 
@@ -38,12 +36,6 @@ CONIC_ORBITS = 12
 
 PRECISE = 1e-9
 """Relative gap at which auto looks no further: interior-point methods, the reference, do not get below it."""
-
-LATENT_ORBITS = 60
-"""Distinct points from which on a good start is worth more than exact Newton steps."""
-
-EXACT_ORBITS = 200
-"""Distinct points up to which exact Newton steps are affordable where the latent route did not close the gap."""
 
 INWARD = 1e-3
 """How far a conic answer is moved into the interior before it is polished: on the boundary, where a direction has
@@ -107,14 +99,12 @@ def solve_objective(
 
         return solve_locally(objective, orbits, solver=solver, tolerance=tolerance, seed=seed)
     began = time.perf_counter()
-    if solver == "auto" and start is not None and objective.smooth and orbits.n_orbits > LATENT_ORBITS:
-        found, proof = solve_latent(objective, orbits, start, unit=True, tolerance=tolerance)
-        if proof.certified or orbits.n_orbits > EXACT_ORBITS:
-            why = f"{orbits.n_orbits:,} distinct points, and a good start is known"
-            return Answer(found, proof, why, time.perf_counter() - began)
-    answers = (
-        automatic(objective, orbits, tolerance) if solver == "auto" else forced(objective, orbits, solver, tolerance)
-    )
+    if solver != "auto":
+        answers = forced(objective, orbits, solver, tolerance, start)
+    elif start is not None and objective.smooth and orbits.n_orbits >= LARGE:
+        answers = iter([(solve_manifold(objective, orbits, start=start, goal=tolerance), "a good start is known")])
+    else:
+        answers = automatic(objective, orbits, tolerance)
     best: tuple[Solution, Certificate, str] | None = None
     for solution, reason in answers:
         proof = certify(objective, orbits, solution.cosines, slopes=solution.slopes, tolerance=tolerance)
@@ -130,7 +120,9 @@ def solve_objective(
     return Answer(solution, proof, reason, time.perf_counter() - began)
 
 
-def forced(objective: Objective, orbits: Orbits, solver: str, tolerance: float) -> Iterator[tuple[Solution, str]]:
+def forced(
+    objective: Objective, orbits: Orbits, solver: str, tolerance: float, start: FloatArray | None
+) -> Iterator[tuple[Solution, str]]:
     """The one solver that was asked for."""
     if solver == "dual":
         solution = solve_dual(objective, orbits)
@@ -140,7 +132,7 @@ def forced(objective: Objective, orbits: Orbits, solver: str, tolerance: float) 
                 "leave out --solver, or take manifold or conic"
             )
     elif solver == "manifold":
-        solution = solve_manifold(objective, orbits)
+        solution = solve_manifold(objective, orbits, start=start, goal=PRECISE)
     else:
         solution = polished_conic(objective, orbits, tolerance)
     yield solution, f"asked for; {solution.note}" if solution.note else "asked for"
@@ -154,7 +146,7 @@ def automatic(objective: Objective, orbits: Orbits, tolerance: float) -> Iterato
             yield solution, solution.note
         if orbits.n_orbits > MANIFOLD_ORBITS:
             return
-        yield solve_manifold(objective, orbits), "the dual solver found no optimum of nearly full rank"
+        yield solve_manifold(objective, orbits, goal=PRECISE), "the dual solver found no optimum of nearly full rank"
         if orbits.n_orbits > CONIC_ORBITS:
             return
     else:

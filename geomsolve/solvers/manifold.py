@@ -1,32 +1,28 @@
-"""The manifold route: gradient and curvature on unit vectors (Burer & Monteiro), for any smooth loss.
+"""The manifold route: second-order steps on rows of numbers (``points.py``), for any smooth loss.
 
-Each orbit g is a unit row x_g = (u_g, w_g): the centroid u_g of its classes and the radius w_g of the regular
-simplex that they form around it in dimensions of their own, so that
+F is minimised over the product of spheres by a Riemannian trust-region Newton method with truncated conjugate
+gradients (Absil, Baker & Gallivan 2007).  Rows are scaled by the size of their gradient, without which classes of
+proportion 1e-6 would never settle.  A second-order point that does not use all its dimensions is optimal; whether this
+one is, the certificate decides: where S has negative eigenvalues the solver leaves along their eigenvectors, into new
+dimensions, and dimensions that hardly matter are dropped.
 
-    C_gh = <u_g, u_h>,   C_gg = |u_g|^2 - w_g^2 / (n_g - 1),   |u_g|^2 + w_g^2 = 1   (w_g = 0 if n_g = 1),
-
-and every feasible C arises so.  F(x) is minimised over the product of spheres by a Riemannian trust-region
-Newton method with truncated conjugate gradients (Absil, Baker & Gallivan 2007).  Rows are scaled by the size
-of their gradient, without which classes of proportion 1e-6 would never settle.  With as many columns as orbits a
-second-order point is optimal; whether this one is, the certificate decides, and where S has a negative
-eigenvalue the solver leaves along its eigenvector.
-
-Symbols: u ``point[:, :-1]``, w ``point[:, -1]``, S as in ``certificate.py``, 1/(n_g - 1) ``inverse``.
+Symbols: S as in ``certificate.py``, r + 1 columns of ``Place.point``.
 """
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 
 import numpy as np
 
-from geomsolve.certificate import dual_blocks
+from geomsolve.certificate import TOLERANCE, Certificate, certify, certify_distances, tighten
 from geomsolve.errors import InputError
+from geomsolve.gram.embedding import embed
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses.base import Curvature, Objective
+from geomsolve.losses.base import Objective
 from geomsolve.solvers.base import Solution
+from geomsolve.solvers.points import Place, Points, Quadratic
 
 RESIDUAL = 1e-13
 """Stop when every row's gradient is this small relative to the forces that cancel in it."""
@@ -35,8 +31,23 @@ PATIENCE = 60
 """Steps without progress, where F no longer resolves any, before giving up; a tenth of it once rows nearly balance."""
 
 MAX_STEPS = 300
-MAX_INNER = 400
 MAX_ESCAPES = 8
+
+LARGE = 100
+"""Rows from which on steps are worked out in single precision, and dimensions that hardly matter are left out."""
+
+SHARE = 1e-3
+"""Part of all squared lengths that the dimensions left out of the start of a large problem hold together."""
+
+CLOSE = 0.03
+"""Predicted decrease, relative to the gap wanted, from which on the certificate is looked at; then each time that it
+is a third of what it was."""
+
+HOPELESS = 1e3
+"""Ratio of the tangent's gap to that wanted, from which on no other minorant is tried."""
+
+NOISE = 1e3 * float(np.finfo(float).eps)
+"""Relative rounding of F, with a margin."""
 
 MOST_STARTS, FEWEST_STARTS = 20, 3
 """Starts of a search in limited dimension: the most up to 100 classes, then fewer."""
@@ -45,160 +56,96 @@ MOST_SIGNS = 14
 """Classes up to which all 2^(K-1) ways to put them at two points are tried."""
 
 
-@dataclass(frozen=True)
-class Sphere:
-    """The parameterisation of one problem; ``inverse`` (m,) is 1/(n_g - 1), or 0 for orbits of one class."""
-
-    objective: Objective
-    orbits: Orbits
-    inverse: FloatArray
-
-    def cosines(self, point: FloatArray) -> FloatArray:
-        """C (m, m) of unit rows ``point`` (m, r + 1)."""
-        u, w = point[:, :-1], point[:, -1]
-        cosines: FloatArray = np.clip(u @ u.T, -1.0, 1.0)
-        inner = np.clip(np.sum(u * u, axis=1) - self.inverse * w * w, -1.0, 1.0)
-        np.fill_diagonal(cosines, np.where(self.inverse > 0, inner, 1.0))
-        return cosines
-
-    def change(self, point: FloatArray, step: FloatArray) -> FloatArray:
-        """Directional derivative of the cosines along ``step`` (m, r + 1)."""
-        half = step[:, :-1] @ point[:, :-1].T
-        change: FloatArray = half + half.T
-        inner = np.diag(change) - 2 * self.inverse * point[:, -1] * step[:, -1]
-        np.fill_diagonal(change, np.where(self.inverse > 0, inner, 0.0))
-        return change
-
-    def pull(self, slope: FloatArray, point: FloatArray) -> FloatArray:
-        """Euclidean gradient (m, r + 1) of sum_gh slope_gh C_gh with respect to the rows; ``slope`` symmetric."""
-        return np.column_stack([2 * slope @ point[:, :-1], -2 * np.diag(slope) * self.inverse * point[:, -1]])
-
-
-def tangent(point: FloatArray, vector: FloatArray) -> FloatArray:
-    """Project each row of ``vector`` to the tangent space of the sphere at the row of ``point``."""
-    projected: FloatArray = vector - np.sum(vector * point, axis=1, keepdims=True) * point
-    return projected
-
-
-def normalise(point: FloatArray) -> FloatArray:
-    """Scale each row to length 1."""
-    unit: FloatArray = point / np.linalg.norm(point, axis=1, keepdims=True)
-    return unit
-
-
-@dataclass(frozen=True)
-class Model:
-    """Value, gradient and Hessian at a point; ``weights`` (m, 1) are the sizes of the forces on each row."""
-
-    sphere: Sphere
-    point: FloatArray
-    value: float
-    slope: FloatArray
-    gradient: FloatArray
-    radial: FloatArray
-    weights: FloatArray
-
-    @classmethod
-    def at(cls, sphere: Sphere, point: FloatArray) -> Model:
-        value, slope = sphere.objective.evaluate(sphere.cosines(point))
-        slope = (slope + slope.T) / 2
-        euclidean = sphere.pull(slope, point)
-        radial = np.sum(euclidean * point, axis=1, keepdims=True)
-        forces = 2 * np.sum(np.abs(slope), axis=1, keepdims=True)
-        weights = np.maximum(forces, np.finfo(float).tiny + 1e-30 * forces.max())
-        return cls(sphere, point, value, slope, euclidean - radial * point, radial, weights)
-
-    @property
-    def residual(self) -> float:
-        """Largest relative gradient of a row; 0 where there is no force at all."""
-        return float(np.max(np.linalg.norm(self.gradient, axis=1) / self.weights[:, 0]))
-
-    def hessian(self, curvature: Curvature, step: FloatArray) -> FloatArray:
-        moved = curvature(self.sphere.change(self.point, step))
-        moved = (moved + moved.T) / 2
-        euclidean = self.sphere.pull(moved, self.point) + self.sphere.pull(self.slope, step)
-        return tangent(self.point, euclidean - self.radial * step)
-
-    def step(self, radius: float) -> tuple[FloatArray, float]:
-        """Truncated conjugate gradients (Steihaug) in the metric sum_g weight_g |.|^2: the step, predicted decrease."""
-        curvature = self.sphere.objective.curvature(self.sphere.cosines(self.point))
-        weights = self.weights
-        step, image = np.zeros_like(self.point), np.zeros_like(self.point)
-        residual = self.gradient
-        scaled = residual / weights
-        power = float(np.sum(residual * scaled))
-        goal = np.sqrt(power) * min(0.1, np.sqrt(power / float(weights.sum())))
-        direction = -scaled
-        for _ in range(MAX_INNER):
-            curved = self.hessian(curvature, direction)
-            bend = float(np.sum(direction * curved))
-            length = power / bend if bend > 0 else np.inf
-            ahead = step + length * direction if bend > 0 else step
-            if bend <= 0 or np.sum(weights * ahead * ahead) >= radius**2:
-                a, b = float(np.sum(weights * direction**2)), float(np.sum(weights * step * direction))
-                c = float(np.sum(weights * step**2)) - radius**2
-                length = (-b + np.sqrt(max(b * b - a * c, 0.0))) / a
-                step, image = step + length * direction, image + length * curved
-                break
-            step, image = ahead, image + length * curved
-            residual = residual + length * curved
-            scaled = tangent(self.point, residual) / weights
-            new = float(np.sum(residual * scaled))
-            if np.sqrt(max(new, 0.0)) <= goal:
-                break
-            direction = -scaled + (new / power) * direction
-            power = new
-        return step, -float(np.sum(self.gradient * step) + 0.5 * np.sum(step * image))
-
-
-def descend(model: Model, limit: int) -> tuple[Model, int]:
-    """Trust-region steps until the residual is at rounding level or nothing moves any more."""
-    radius = 0.5 * float(np.sqrt(model.weights.sum()))
+def descend(place: Place, limit: int, goal: float = 0.0) -> tuple[Place, int]:
+    """Trust-region steps until rows balance to rounding, nothing moves any more, or the gap is below ``goal``, an
+    amount of F; with a goal, dimensions that hardly matter are dropped on the way."""
+    points = place.points
+    dtype: type[np.floating] = np.float32 if place.point.shape[0] >= LARGE else np.float64
+    model: Quadratic | None = None
+    radius = 0.5 * float(np.sqrt(place.weights.sum())) * place.size
     largest = 4 * radius
-    best_residual, idle = model.residual, 0
+    best_residual, idle, ahead = place.residual, 0, CLOSE * goal
     for count in range(limit):
-        if model.residual <= RESIDUAL or idle >= (PATIENCE if model.residual > 1e-8 else PATIENCE // 10):
-            return model, count
-        step, predicted = model.step(radius)
-        trial = Model.at(model.sphere, normalise(model.point + step))
-        noise = 1e3 * np.finfo(float).eps * max(1e-3, abs(model.value))
-        ratio = (model.value - trial.value + noise) / (predicted + noise)
+        if place.residual <= RESIDUAL or idle >= (PATIENCE if place.residual > 1e-8 else PATIENCE // 10):
+            return place, count
+        model = model or Quadratic(place, dtype)
+        noise = NOISE * max(1e-3, abs(place.value))
+        for step in model.steps(radius):
+            trial = Place.at(points, points.normalise(place.point + step.rows))
+            ratio = (place.value - trial.value + noise) / (step.predicted + noise)
+            if ratio > 0.05:
+                break
+            radius = min(radius, step.length / 2)
         if ratio > 0.75:
             radius = min(2 * radius, largest)
         elif ratio < 0.25:
             radius /= 4
         if ratio > 0.05:
-            model = trial
-        improved = model.residual < 0.5 * best_residual
-        settled = abs(predicted) <= noise
-        idle = 0 if improved or not settled else idle + 1
-        best_residual = min(best_residual, model.residual)
+            place, model = trial, None
+            if goal:
+                place = narrowed(place, step.predicted)
+                if step.predicted < ahead:
+                    if gap_of(place, goal) <= goal:
+                        return place, count + 1
+                    ahead, outside = step.predicted / 3, escape(place)
+                    if outside is not None and place.value - outside.value > step.predicted:
+                        place, ahead = outside, CLOSE * goal
+        if dtype is np.float32 and (abs(step.predicted) <= noise or radius < 1e-6 * largest):
+            dtype, model = np.float64, None
+        improved = place.residual < 0.5 * best_residual
+        idle = 0 if improved or abs(step.predicted) > noise else idle + 1
+        best_residual = min(best_residual, place.residual)
         if radius < 1e-14 * largest:
-            return model, count + 1
-    return model, limit
+            return place, count + 1
+    return place, limit
 
 
-def escape(model: Model) -> Model | None:
-    """A point from which F falls, if S has a negative eigenvalue that a step can use; None if S is psd."""
-    sphere, orbits = model.sphere, model.sphere.orbits
-    blocks = dual_blocks(orbits, sphere.cosines(model.point), model.slope)
+def gap_of(place: Place, goal: float) -> float:
+    """How far above the optimum F may be, looked at as closely as it takes to see whether that is below ``goal``."""
+    points, tolerance = place.points, goal / max(1.0, abs(place.value))
+    objective, orbits, cosines = points.objective, points.orbits, points.cosines(place.point)
+    if not points.unit:
+        return certify_distances(objective, orbits, cosines, tolerance=tolerance).gap
+    first = certify(objective, orbits, cosines, tolerance=tolerance)
+    return tighten(objective, orbits, cosines, first).gap if first.gap < HOPELESS * goal else first.gap
+
+
+def narrowed(place: Place, allowance: float) -> Place:
+    """The place without the dimensions that hold little, if F rises by less than ``allowance`` then."""
+    point = place.point
+    lengths, turn = np.linalg.eigh(point[:, :-1].T @ point[:, :-1])
+    little = lengths < 10 * SHARE * lengths.sum() / lengths.size
+    if not little.any():
+        return place
+    fewer = np.column_stack([point[:, :-1] @ turn[:, ~little], point[:, -1]])
+    trial = Place.at(place.points, place.points.normalise(fewer))
+    return trial if trial.value <= place.value + max(allowance, 0.0) else place
+
+
+def escape(place: Place) -> Place | None:
+    """A place from which F falls, if S has negative eigenvalues that a step can use; None if S is psd."""
+    points, orbits = place.points, place.points.orbits
+    blocks = place.dual()
     values, vectors = np.linalg.eigh(blocks.quotient)
     lowest = float(min(values[0], blocks.contrast.min()))
-    if orbits.n_classes * -lowest <= 1e-15 * max(1.0, abs(model.value)):
+    if orbits.n_classes * -lowest <= 1e-15 * max(1.0, abs(place.value)):
         return None
-    # rotate so that the last centroid column carries least, then use it for the new direction
-    u = model.point[:, :-1]
-    turned = np.column_stack([u @ np.linalg.svd(u)[2].T, model.point[:, -1]])
-    direction = np.zeros_like(turned)
-    if values[0] <= lowest:
-        direction[:, -2] = vectors[:, 0] / np.sqrt(orbits.sizes)
-    else:
-        direction[int(np.argmin(blocks.contrast)), -1] = 1.0
+    u = place.point[:, :-1]
+    left, lengths, _ = np.linalg.svd(u, full_matrices=False)
+    used = lengths > 1e-9 * lengths[0]
+    turned, spread = left[:, used] * lengths[used], place.point[:, -1].copy()
+    ways = values < 0.1 * lowest if values[0] <= lowest else np.zeros(values.size, dtype=bool)
+    added = vectors[:, ways] / np.sqrt(orbits.sizes)[:, None]
+    opened = np.zeros(spread.size)
+    if not ways.any():
+        opened[int(np.argmin(blocks.contrast))] = 1.0
+    best = place
     for size in (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5):
-        trial = Model.at(sphere, normalise(turned + size * direction))
-        if trial.value < model.value:
-            return trial
-    return None
+        moved = np.column_stack([turned, size * added, spread + size * opened])
+        trial = Place.at(points, points.normalise(moved))
+        if trial.value < best.value:
+            best = trial
+    return None if best is place else best
 
 
 def interior(orbits: Orbits) -> FloatArray:
@@ -207,30 +154,59 @@ def interior(orbits: Orbits) -> FloatArray:
     return cosines
 
 
-def solve_manifold(objective: Objective, orbits: Orbits, *, start: FloatArray | None = None) -> Solution:
+def solve_manifold(
+    objective: Objective, orbits: Orbits, *, start: FloatArray | None = None, goal: float = 0.0
+) -> Solution:
     """Minimise a smooth objective from orbit cosines ``start`` (m, m), or from near the regular simplex.
 
-    Raises :class:`InputError` for a loss with kinks.
+    A large problem is left at a relative gap of ``goal``.  Raises :class:`InputError` for a loss with kinks.
     """
     if not objective.smooth:
         raise InputError("the manifold solver needs a loss without kinks; use conic", field="solver")
-    inverse = np.where(orbits.sizes > 1, 1 / np.maximum(orbits.sizes - 1, 1), 0.0)
-    sphere = Sphere(objective, orbits, inverse)
     centroids, spread = orbits.factor(interior(orbits) if start is None else start)
-    model = Model.at(sphere, normalise(np.column_stack([centroids, spread])))
+    place, steps = rise(Points(objective, orbits), centroids, spread, goal)
+    return Solution(orbits.nearest_gram(place.points.cosines(place.point)), "manifold", steps)
+
+
+def rise(points: Points, centroids: FloatArray, spread: FloatArray, goal: float) -> tuple[Place, int]:
+    """Descend, and escape into new dimensions, from rows whose columns go from short to long; with the steps taken."""
+    if centroids.shape[0] < LARGE:
+        goal = 0.0
+    else:
+        lengths = np.sum(centroids**2, axis=0)
+        centroids = centroids[:, np.cumsum(lengths) > SHARE * lengths.sum()]
+    place = Place.at(points, points.normalise(np.column_stack([centroids, spread])))
     steps = 0
     for _ in range(MAX_ESCAPES):
-        model, taken = descend(model, MAX_STEPS - steps)
+        wanted = goal * max(1.0, abs(place.value))
+        place, taken = descend(place, MAX_STEPS - steps, wanted)
         steps += taken
-        moved = escape(model) if steps < MAX_STEPS else None
+        if steps >= MAX_STEPS or (wanted and gap_of(place, wanted) <= wanted):
+            break
+        moved = escape(place)
         if moved is None:
             break
-        model = moved
-    return Solution(orbits.nearest_gram(sphere.cosines(model.point)), "manifold", steps)
+        place = moved
+    return place, steps
 
 
-def solve_limited(objective: Objective, orbits: Orbits, start: FloatArray, dim: int, seed: int) -> Solution:
-    """The best of several local minima in at most ``dim`` dimensions; nothing makes it the global one.
+def solve_distances(
+    objective: Objective, orbits: Orbits, start: FloatArray, *, tolerance: float = TOLERANCE
+) -> tuple[Solution, Certificate]:
+    """Minimise a smooth objective over squared Euclidean distances D, C = 1 - D/2, from the Gram matrix (m, m) of
+    points; with the proof, which may leave a gap."""
+    place, steps = rise(
+        Points(objective, orbits, unit=False), embed(start)[:, ::-1], np.zeros(orbits.n_orbits), 0.1 * tolerance
+    )
+    cosines = place.points.cosines(place.point)
+    return Solution(cosines, "manifold", steps), certify_distances(objective, orbits, cosines, tolerance=tolerance)
+
+
+def solve_limited(
+    objective: Objective, orbits: Orbits, start: FloatArray, dim: int, seed: int, *, unit: bool = True
+) -> tuple[Solution, FloatArray]:
+    """The best of several local minima in at most ``dim`` dimensions, with its points (K, dim); nothing makes it the
+    global one.
 
     Classes with equal proportions need not be alike any more, so that ``orbits`` are single classes.  The first start
     is the Gram matrix ``start`` (K, K), cut to its ``dim`` main directions, the others are random (``seed``).
@@ -241,25 +217,28 @@ def solve_limited(objective: Objective, orbits: Orbits, start: FloatArray, dim: 
             "the optimum found needs more dimensions, and in fewer only losses without kinks are searched", field="dim"
         )
     n = orbits.n_classes
-    if dim == 1:
+    if unit and dim == 1:
         return solve_line(objective, n)
-    sphere = Sphere(objective, orbits, np.zeros(n))
+    points = Points(objective, orbits, unit)
     generator = np.random.default_rng(seed)
-    values, vectors = np.linalg.eigh(start)
-    first = vectors[:, -dim:] * np.sqrt(np.maximum(values[-dim:], 0.0))
+    first = embed(start, dim)
+    first = np.pad(first, ((0, 0), (0, dim - first.shape[1])))
+    size = float(np.sqrt(np.trace(start) / n))
     starts = max(FEWEST_STARTS, min(MOST_STARTS, MOST_STARTS * 100**2 // n**2))
     best, steps = None, 0
     for number in range(starts):
-        rows = generator.standard_normal((n, dim)) if number else first + 1e-3 * generator.standard_normal((n, dim))
-        model, taken = descend(Model.at(sphere, normalise(np.column_stack([rows, np.zeros(n)]))), MAX_STEPS)
+        noise = generator.standard_normal((n, dim)) * size
+        rows = noise / np.sqrt(dim) if number else first + 1e-3 * noise
+        place, taken = descend(Place.at(points, points.normalise(np.column_stack([rows, np.zeros(n)]))), MAX_STEPS)
         steps += taken
-        if best is None or model.value < best.value:
-            best = model
+        if best is None or place.value < best.value:
+            best = place
     assert best is not None
-    return Solution(sphere.cosines(best.point), "manifold", steps, note=f"best of {starts} starts in {dim} dimensions")
+    note = f"best of {starts} starts in {dim} dimensions"
+    return Solution(points.cosines(best.point), "manifold", steps, note=note), best.point[:, :-1]
 
 
-def solve_line(objective: Objective, n_classes: int) -> Solution:
+def solve_line(objective: Objective, n_classes: int) -> tuple[Solution, FloatArray]:
     """One dimension: each class is at one of two points, so that all ways can be tried."""
     if n_classes > MOST_SIGNS:
         raise InputError(
@@ -271,4 +250,5 @@ def solve_line(objective: Objective, n_classes: int) -> Solution:
         side = np.array([1.0, *signs])
         cosines = np.outer(side, side)
         best = min(best, (objective.value(cosines), cosines), key=lambda each: each[0])
-    return Solution(best[1], "manifold", 2 ** (n_classes - 1), note="all ways to put the classes at two points")
+    note = "all ways to put the classes at two points"
+    return Solution(best[1], "manifold", 2 ** (n_classes - 1), note=note), best[1][:, :1]
