@@ -5,7 +5,7 @@ matrices by 1e-3 and the floor of the loss by 1e-5.  Where the target is out of 
 optimum of a convex program, with its certificate:
 
     cosine latents      minimise F(G),  G psd, G_ii = 1          (``solvers/choose.py``)
-    Euclidean latents   minimise F(D),  D squared distances      (``solvers/latent.py``)
+    Euclidean latents   minimise F(D),  D squared distances      (``solvers/manifold.py``)
 
 Degenerate weightings with Euclidean latents push what no weight joins infinitely far apart: their infimum is not
 attained and no embedding is reported.  A limit on dimensions below what is needed makes the program non-convex: the

@@ -30,7 +30,7 @@ RESIDUAL = 1e-13
 PATIENCE = 60
 """Steps without progress, where F no longer resolves any, before giving up; a tenth of it once rows nearly balance."""
 
-MAX_STEPS = 300
+MAX_STEPS = 1000
 MAX_ESCAPES = 8
 
 LARGE = 100
