@@ -77,14 +77,30 @@ def test_a_newton_step_undoes_the_residual_to_first_order(name, parameters):
     np.testing.assert_allclose((ahead.imbalance - back.imbalance) / (2 * h), -state.imbalance, atol=2e-6 * scale)
 
 
-@pytest.mark.parametrize(("direct", "single"), [(0, 10**9), (0, 0)])
-def test_gmres_and_single_precision_change_nothing(monkeypatch, direct, single):
+@pytest.mark.parametrize(("name", "parameters"), SMOOTH)
+@pytest.mark.parametrize("columns", [1, 2])
+def test_the_newton_system_without_its_matrix(monkeypatch, name, parameters, columns):
+    rng = np.random.default_rng(4)
+    f = objective(name, parameters)
+    state = start(f, CLASSES)
+    state = dual.replace(state, roots=rng.uniform(0.5, 1, (CLASSES.n_orbits, columns)) * np.abs(state.forces).max())
+    monkeypatch.setattr(dual, "BLOCK", 8)
+    system = Newton(state, f.curvature(state.cosines))
+    matrix, scale = system.matrix()
+    apply, scaled = system.operator()
+    x = rng.standard_normal(system.n_unknowns)
+    np.testing.assert_allclose(apply(x) / scaled, matrix @ x / scale, rtol=1e-10, atol=1e-12 * np.abs(x / scale).max())
+
+
+@pytest.mark.parametrize(("direct", "single", "whole"), [(0, 10**9, 10**9), (0, 0, 10**9), (0, 0, 0)])
+def test_gmres_and_single_precision_change_nothing(monkeypatch, direct, single, whole):
     for name, parameters in SMOOTH:
         f = objective(name, parameters)
         expected = solve_dual(f, CLASSES).cosines
         with monkeypatch.context() as patch:
             patch.setattr(dual, "DIRECT", direct)
             patch.setattr(dual, "SINGLE", single)
+            patch.setattr(dual, "WHOLE", whole)
             patch.setattr(dual, "BLOCK", 8)  # and more than one block of rows
             found = solve_dual(f, CLASSES).cosines
         np.testing.assert_allclose(found, expected, atol=1e-9)

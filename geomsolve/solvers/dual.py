@@ -14,7 +14,8 @@ formulas come from' of the README).  With T >= 0 the part of the forces that att
 
 One step: with H = own - sum_r rows_r rows_r' the curvature (:class:`RowCurvature`), eliminating the change of the
 cosines leaves as unknowns the change of U and of the few normalisers y of each row, (r + R) m in all: a system,
-factorised while small, given to GMRES beyond, in single precision when large.  An orbit driven past C_gg = 1 has
+factorised while small, given to GMRES beyond (Newton-Krylov), in single precision when large, and without ever being
+formed when larger still.  An orbit driven past C_gg = 1 has
 collapsed: its cosine is held at 1 and S gains a multiplier on its contrast.  Where G comes out indefinite, U gains
 columns.
 
@@ -27,6 +28,7 @@ Symbols: U ``roots``, C ``cosines``, Phi ``forces``, log(Psi/Phi) ``mismatch``, 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -50,6 +52,9 @@ DIRECT = 1000
 
 SINGLE = 2000
 """Unknowns up to which the Newton system is kept in double precision."""
+
+WHOLE = 6000
+"""Unknowns up to which the Newton system is kept at all; beyond, GMRES applies it block by block."""
 
 ROUNDING = 1e-13
 """Eigenvalues of G, and multipliers of held orbits relative to their forces, that may be negative by rounding."""
@@ -268,6 +273,51 @@ class Newton:
         full[normalisers, normalisers] += 1
         return full, scale
 
+    def operator(self) -> tuple[Callable[[FloatArray], FloatArray], FloatArray]:
+        """The same linear map without its matrix, and ``scale``: here balance is scaled by its diagonal."""
+        U, n, cosines = self.state.roots, self.state.orbits.sizes[:, None], self.state.cosines
+        own = np.empty((self.m, self.r))
+        for part in self.blocks:
+            pairs = self.pairs(part)
+            own[part] = (pairs * self.response(part, pairs)) @ U**2
+        own += n * (1 + np.diag(cosines)[:, None] * (n - 1))
+        pull = self.pull[:, :1] if self.joint else self.pull
+        scale = np.concatenate([1 / (own * self.unit[:, None]).T.ravel(), 1 / pull.ravel()])
+
+        def apply(unknowns: FloatArray) -> FloatArray:
+            du, y = self.split(unknowns)
+            balance, normalisers = n * du, np.empty((self.R, self.m))
+            for part in self.blocks:
+                change = self.change(part, du, y)
+                for moved, rows in ((change, U), (cosines[part], du)):  # pairs = n n' - diag(n)
+                    own = np.diagonal(moved, part.start)[:, None]
+                    balance[part] += n[part] * (moved @ (n * rows) - own * rows[part])
+                normalisers[:, part] = np.einsum("kgh,gh->kg", self.rows[:, part], change)
+            normalisers = y - (normalisers.sum(axis=1, keepdims=True) if self.joint else normalisers)
+            applied: FloatArray = scale * np.concatenate([balance.T.ravel(), normalisers.ravel()])
+            return applied
+
+        return apply, scale
+
+    def split(self, unknowns: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The change of U (m, r), and the normalisers y (R, m), or (R, 1) if they are shared."""
+        du = unknowns[: self.r * self.m].reshape(self.r, self.m).T * self.unit[:, None]
+        y = unknowns[self.r * self.m :].reshape(self.R, 1 if self.joint else self.m)
+        return du, y * self.pull[:, : y.shape[1]]
+
+    def change(self, part: slice, du: FloatArray, y: FloatArray) -> FloatArray:
+        """Some rows of the change of the cosines that ``du`` and ``y`` bring about."""
+        U = self.state.roots
+        change: FloatArray = du[part] @ U.T
+        change += U[part] @ du.T
+        change *= self.pairs(part)
+        change *= np.exp(-self.state.mismatch[part])
+        for rows, normaliser in zip(self.rows, np.broadcast_to(y / 2, self.pull.shape), strict=True):
+            change += normaliser[part, None] * rows[part]
+            change += normaliser * rows[:, part].T
+        change *= self.X[part]
+        return change
+
     def right_side(self) -> FloatArray:
         """What the step has to bring about, by equation (not scaled)."""
         balance, normalisers = -self.state.imbalance, np.empty((self.R, self.m))
@@ -293,29 +343,27 @@ class Newton:
     def step(self) -> Step:
         """The step; raises LinAlgError where there is none."""
         unknowns, scale = np.zeros(0), np.zeros(0)
-        if self.n_unknowns:
+        if self.n_unknowns > WHOLE:
+            apply, scale = self.operator()
+            turns = self.rotations()
+            unknowns = krylov(
+                lambda x: apply(x) + sum(turn * (turn @ x) for turn in turns),
+                scale * self.right_side(),
+                self.state.residual,
+            )[0]
+        elif self.n_unknowns:
             matrix, scale = self.matrix()
             for turn in self.rotations():
                 matrix += np.outer(turn, turn)
             unknowns = solved(matrix, scale * self.right_side(), self.state.residual)
             del matrix
-        split = self.r * self.m
-        du = unknowns[:split].reshape(self.r, self.m).T * self.unit[:, None]
-        y = unknowns[split:].reshape(self.R, 1 if self.joint else self.m) * self.pull
+        du, y = self.split(unknowns)
         change = np.empty_like(self.X)
-        U = self.state.roots
         for part in self.blocks:
-            moved = du[part] @ U.T
-            moved += U[part] @ du.T
-            moved *= self.response(part, self.pairs(part))
-            for k in range(self.R):
-                turn = y[k, part, None] * self.rows[k, part] + y[k] * self.rows[k][:, part].T
-                turn *= self.X[part]
-                moved += turn / 2
-            moved += self.base(part)
-            change[part] = moved
+            change[part] = self.change(part, du, y) + self.base(part)
+        U = self.state.roots
         relative = np.abs(du) / np.maximum(np.linalg.norm(U, axis=1, keepdims=True), np.finfo(float).tiny)
-        return Step(change, du, float(relative.max(initial=0.0)), scale[:split])
+        return Step(change, du, float(relative.max(initial=0.0)), scale[: self.r * self.m])
 
 
 def solved(matrix: FloatArray, right: FloatArray, residual: float) -> FloatArray:
@@ -324,12 +372,19 @@ def solved(matrix: FloatArray, right: FloatArray, residual: float) -> FloatArray
     Large systems go to GMRES, for which they are made: close to the identity but for a few directions.
     """
     if right.size > DIRECT:
-        linalg = importlib.import_module("scipy.sparse.linalg")
-        goal = min(1e-3, max(1e-10, 0.1 * residual))
-        found, failed = linalg.gmres(matrix, right.astype(matrix.dtype), rtol=goal, atol=0.0, restart=50, maxiter=2)
-        if not failed or right.size > SINGLE:
-            return np.asarray(found, dtype=np.float64)
+        found, converged = krylov(matrix.__matmul__, right.astype(matrix.dtype), residual)
+        if converged or right.size > SINGLE:
+            return found
     return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+
+
+def krylov(apply: Callable[[FloatArray], FloatArray], right: FloatArray, residual: float) -> tuple[FloatArray, bool]:
+    """GMRES on a linear map, and whether it converged."""
+    linalg = importlib.import_module("scipy.sparse.linalg")
+    goal = min(1e-3, max(1e-10, 0.1 * residual))
+    operator = linalg.LinearOperator((right.size, right.size), matvec=apply, dtype=right.dtype)
+    found, failed = linalg.gmres(operator, right, rtol=goal, atol=0.0, restart=50, maxiter=2)
+    return np.asarray(found, dtype=np.float64), not failed
 
 
 def newton(state: State) -> tuple[State, int]:
