@@ -75,6 +75,18 @@ def dual_blocks(orbits: Orbits, cosines: FloatArray, slope: FloatArray) -> Block
     return orbits.blocks(*dual_matrix(orbits, cosines, slope))
 
 
+def unbalanced(objective: Objective, orbits: Orbits, cosines: FloatArray) -> float:
+    """The largest force S G left on a class, relative to the forces that should cancel in it: 0 at an optimum.
+
+    At low temperatures F hardly depends on G, so that any geometry has a tiny gap; its forces tell them apart.
+    """
+    dual = dual_blocks(orbits, cosines, objective.gradient(cosines)).quotient
+    gram = orbits.gram_blocks(cosines).quotient
+    length = np.sqrt(np.maximum(np.diag(gram), 0.0))
+    total = np.outer(np.abs(dual) @ length, length)
+    return float(np.max(np.divide(np.abs(dual @ gram), total, out=np.zeros_like(total), where=total > 0)))
+
+
 def collapse_blocks(objective: Objective, orbits: Orbits) -> tuple[Blocks, float]:
     """S at the minority collapse v = (1, -1, ..., -1), G = v v', with its null vector v lifted out of the way.
 

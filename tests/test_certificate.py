@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geomsolve import Orbits, certify, make_loss
-from geomsolve.certificate import dual_blocks
+from geomsolve.certificate import dual_blocks, unbalanced
 from geomsolve.losses.pairwise import Hinge
 
 every_loss = pytest.mark.parametrize(("name", "parameters"), LOSSES, ids=map(label, LOSSES))
@@ -170,3 +170,20 @@ def test_for_a_hinge_a_suggested_slope_may_beat_the_tangent_and_is_never_trusted
     assert steep.lower_bound == pytest.approx(-0.5)
     assert flat.lower_bound == 0.0
     assert absurd.lower_bound == steep.lower_bound
+
+
+def test_forces_cancel_at_the_simplex_of_balanced_classes_and_nowhere_else():
+    objective, orbits = problem("supcon", {"temperature": 0.5}, [4, 4, 4, 4])
+    single = orbits.single()
+    whole = make_loss("supcon", {"temperature": 0.5}).objective(single)
+    assert unbalanced(objective, orbits, orbits.regular_simplex()) < 1e-15
+    assert unbalanced(whole, single, single.regular_simplex()) < 1e-15
+    assert unbalanced(whole, single, random_gram(np.random.default_rng(0), 4)) > 0.05
+
+
+def test_forces_are_relative_to_those_that_cancel():
+    """At t = 0.01 forces are of size e^-130: an answer 10 degrees off has a gap of 1e-50 but is far from balance."""
+    objective, orbits = problem("supcon", {"temperature": 0.01}, [6, 3, 1])
+    off = np.eye(3) + (np.cos(np.radians(110)) * (1 - np.eye(3)))
+    assert certify(objective, orbits, off).gap < 1e-30
+    assert unbalanced(objective, orbits, off) > 0.1

@@ -259,3 +259,14 @@ def test_the_manifold_leaves_a_saddle():
     objective, orbits = setup("supcon", {"temperature": 0.5}, [7, 2, 1])
     solution = solve_manifold(objective, orbits, start=np.ones((3, 3)))
     assert certify(objective, orbits, solution.cosines).certified
+
+
+@pytest.mark.parametrize(
+    ("solver", "temperature", "resolved"), [("conic", 0.01, False), ("dual", 0.01, True), ("conic", 0.1, True)]
+)
+def test_a_forced_solver_says_when_the_loss_is_proven_but_not_the_angles(solver, temperature, resolved):
+    report = solve(
+        Imbalance(props=[0.6, 0.3, 0.08, 0.02], loss={"name": "supcon", "temperature": temperature}, solver=solver)
+    )
+    assert report.certified
+    assert ("the angles are not" in report.solver["reason"]) == (not resolved)

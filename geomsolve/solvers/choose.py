@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from geomsolve.certificate import TOLERANCE, Certificate, certify, tighten
+from geomsolve.certificate import TOLERANCE, Certificate, certify, tighten, unbalanced
 from geomsolve.errors import InputError, SolverError, nearest
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
@@ -40,6 +40,9 @@ PRECISE = 1e-9
 INWARD = 1e-3
 """How far a conic answer is moved into the interior before it is polished: on the boundary, where a direction has
 length zero, Newton steps cannot tell whether it should."""
+
+UNRESOLVED = 1e-2
+"""Relative force left from which on a forced solver's geometry is said to be unresolved."""
 
 MEMORY_LIMIT = 8 * 2**30
 """Bytes that a solve may need; larger problems are refused rather than started."""
@@ -117,6 +120,8 @@ def solve_objective(
     solution, proof, reason = best
     if objective.smooth:
         proof = tighten(objective, orbits, solution.cosines, proof)
+        if solver != "auto" and (left := unbalanced(objective, orbits, solution.cosines)) > UNRESOLVED:
+            reason += f"; the loss is proven, but the angles are not: forces cancel only to {left:.1g}; try auto"
     return Answer(solution, proof, reason, time.perf_counter() - began)
 
 
