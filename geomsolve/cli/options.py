@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import click
 
+from geomsolve.cli.output import Output
 from geomsolve.losses import REGISTRY
 from geomsolve.plots import check_file
 from geomsolve.solvers.choose import SOLVERS
@@ -25,13 +28,9 @@ def stacked(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     return apply
 
 
-output_options = stacked(
-    click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text."),
-    click.option("--out", type=click.Path(dir_okay=False), metavar="FILE", help="Also write the JSON object to FILE."),
-    click.option("--quiet", is_flag=True, help="Only the sentence with the answer; no notices."),
-    click.option("--no-color", is_flag=True, help="No colour (the variable NO_COLOR does the same)."),
-    click.option("--debug", is_flag=True, help="Show the traceback of an error."),
-)
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text.")
+no_color_option = click.option("--no-color", is_flag=True, help="No colour (the variable NO_COLOR does the same).")
+debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 
 
 def _picture(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
@@ -43,6 +42,29 @@ def _picture(context: click.Context, parameter: click.Parameter, path: str | Non
 plot_option = click.option(
     "--plot", metavar="FILE", callback=_picture, help="Also draw the answer into FILE (png, svg or pdf)."
 )
+
+
+def output_options(function: Callable[..., int]) -> Callable[..., int]:
+    """The flags on where an answer goes, passed to ``function`` as one :class:`Output`.
+
+    Of the other flags it gets those that were given.
+    """
+
+    @functools.wraps(function)
+    def command(**flags: Any) -> int:
+        common = {field.name: flags.pop(field.name) for field in fields(Output) if field.name in flags}
+        return function(Output(**common), **{key: value for key, value in flags.items() if value is not None})
+
+    return stacked(
+        json_option,
+        click.option(
+            "--out", type=click.Path(dir_okay=False), metavar="FILE", help="Also write the JSON object to FILE."
+        ),
+        click.option("--quiet", is_flag=True, help="Only the sentence with the answer; no notices."),
+        no_color_option,
+        debug_option,
+    )(command)
+
 
 solver_options = stacked(
     click.option("--solver", metavar="|".join(SOLVERS), help="How to solve (default auto, which says what it chose)."),
@@ -102,8 +124,8 @@ def loss_options(function: F) -> F:
 
 
 def split_loss(flags: dict[str, Any]) -> dict[str, Any]:
-    """Gather the loss flags among ``flags`` into ``{"loss": {...}}``; flags that were not given are left out."""
+    """Gather the loss flags among ``flags`` into ``{"loss": {...}}``."""
     names = {name for cls in REGISTRY.values() for name in cls.takes()}
-    given = {key: value for key, value in flags.items() if value is not None}
-    loss = {key: given.pop(key) for key in list(given) if key in names}
-    return {**given, "loss": {"name": given.pop("loss", "supcon"), **loss}}
+    rest = dict(flags)
+    loss = {key: rest.pop(key) for key in flags if key in names}
+    return {**rest, "loss": {"name": rest.pop("loss", "supcon"), **loss}}

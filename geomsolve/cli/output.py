@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 from rich.console import Console
@@ -16,6 +17,7 @@ from geomsolve.analyses.base import Report
 from geomsolve.analyses.base import to_json as to_json
 from geomsolve.errors import InputError
 from geomsolve.plots import check_file, render
+from geomsolve.spec.base import Problem
 
 
 def console(*, no_color: bool) -> Console:
@@ -54,38 +56,45 @@ def refuse_overwriting(path: str | None, inputs: Iterable[str | Path], *, field:
         raise InputError(f"{path!r} is needed for something else; write to another file", field=field)
 
 
-def deliver(
-    report: Report,
-    show: Callable[[Console], None],
-    *,
-    as_json: bool,
-    out: str | None,
-    no_color: bool,
-    plot: str | None = None,
-    **detail: Any,
-) -> int:
-    """Give a report to the user, as JSON or by ``show``, and to the files ``out`` and ``plot``; returns the exit code.
+class Show(Protocol):
+    """How a command prints its report for a person; ``quiet``: only the sentence with the answer."""
 
-    ``detail`` is passed on to ``report.to_dict``.
-    """
-    answer = report.to_dict(**detail) if as_json or out or plot else {}
-    picture = render(answer, check_file(plot)) if plot else None
-    if plot and picture is None:
-        raise InputError("there is no picture of this answer; leave --plot out", field="plot")
-    text = to_json(answer) if as_json or out else ""
-    if out:
-        write_atomically(out, text + "\n")
-    if plot and picture is not None:
-        write_atomically(plot, picture)
-    if as_json:
-        click.echo(text)
-    else:
-        show(console(no_color=no_color))
-    return report.exit_code
+    def __call__(self, report: Any, screen: Console, *, quiet: bool) -> None: ...
 
 
-def notify(notices: tuple[str, ...], *, quiet: bool) -> None:
-    """Say on stderr what was understood differently from what was written."""
-    if not quiet:
-        for notice in notices:
+@dataclass(frozen=True)
+class Output:
+    """Where an answer goes, as the flags say that all commands share (:func:`geomsolve.cli.options.output_options`)."""
+
+    as_json: bool
+    out: str | None
+    quiet: bool
+    no_color: bool
+    plot: str | None = None
+    full: bool = False
+
+    def notify(self, problem: Problem) -> None:
+        """Say on stderr what was understood differently from what was written."""
+        for notice in () if self.quiet else problem.notices:
             click.echo(f"Note: {notice}", err=True)
+
+    def deliver(self, report: Report, show: Show, answer: dict[str, Any] | None = None) -> int:
+        """Give a report to the user, as JSON or by ``show``, and to the files; returns the exit code.
+
+        ``answer`` is the JSON object, where that is not the report's own.
+        """
+        if answer is None:
+            answer = report.to_dict(full=self.full) if self.as_json or self.out or self.plot else {}
+        picture = render(answer, check_file(self.plot)) if self.plot else None
+        if self.plot and picture is None:
+            raise InputError("there is no picture of this answer; leave --plot out", field="plot")
+        text = to_json(answer) if self.as_json or self.out else ""
+        if self.out:
+            write_atomically(self.out, text + "\n")
+        if self.plot and picture is not None:
+            write_atomically(self.plot, picture)
+        if self.as_json:
+            click.echo(text)
+        else:
+            show(report, console(no_color=self.no_color), quiet=self.quiet)
+        return report.exit_code

@@ -23,6 +23,7 @@ from geomsolve.batch.ledger import Ledger, Row, reusable
 from geomsolve.batch.rows import EXIT_CODES, exit_code, row_of
 from geomsolve.batch.table import to_csv
 from geomsolve.batch.workers import BACKENDS, outcomes
+from geomsolve.cli.options import debug_option, no_color_option
 from geomsolve.cli.output import console, refuse_overwriting, to_json, write_atomically
 from geomsolve.errors import InputError
 from geomsolve.spec.documents import Entry
@@ -57,8 +58,8 @@ HEADLINES = (
 @click.option("--timeout", type=float, metavar="SECONDS", help="Give up on a problem after this time.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first row that is not ok.")
 @click.option("--quiet", is_flag=True, help="Only the sentence with the answer; no progress, no table.")
-@click.option("--no-color", is_flag=True, help="No colour (the variable NO_COLOR does the same).")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@no_color_option
+@debug_option
 def command(
     paths: tuple[str, ...],
     out: str | None,
@@ -72,7 +73,6 @@ def command(
     fail_fast: bool,
     quiet: bool,
     no_color: bool,
-    debug: bool,
 ) -> int:
     """Answer all problems in files, folders, globs or standard input (-).
 

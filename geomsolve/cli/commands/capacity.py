@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.capacity import CapacityReport, capacity
 from geomsolve.cli.options import output_options
-from geomsolve.cli.output import deliver
+from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, number
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.spec.capacity import Capacity
@@ -23,31 +25,13 @@ SHOWN = 12
 @click.option("--seed", type=int, default=0, metavar="N", help="Seed of the random starts (default 0).")
 @click.option("--full", is_flag=True, help="JSON holds the Gram matrix for any number of classes (else up to 64).")
 @output_options
-def command(
-    as_json: bool,
-    out: str | None,
-    quiet: bool,
-    no_color: bool,
-    debug: bool,
-    full: bool,
-    classes: int,
-    dim: int,
-    seed: int,
-) -> int:
+def command(output: Output, **flags: Any) -> int:
     """How far apart can K classes be in D dimensions?
 
     Prints the largest angle that all class means can keep from each other on the unit sphere, and the bound that no
     arrangement beats. Up to D + 1 classes form a regular simplex; up to 2 D can still be at 90°; beyond, they crowd.
     """
-    report = capacity(Capacity(classes=classes, dim=dim, seed=seed))
-    return deliver(
-        report,
-        lambda screen: show(report, screen, quiet=quiet),
-        as_json=as_json,
-        out=out,
-        no_color=no_color,
-        full=full,
-    )
+    return output.deliver(capacity(Capacity(**flags)), show)
 
 
 def show(report: CapacityReport, screen: Console, *, quiet: bool) -> None:

@@ -25,7 +25,7 @@ from geomsolve.cli.options import (
     stacked,
     weighting_options,
 )
-from geomsolve.cli.output import deliver, notify
+from geomsolve.cli.output import Output
 from geomsolve.cli.render import number
 from geomsolve.errors import InputError
 from geomsolve.gram.structure import angle_degrees
@@ -68,7 +68,7 @@ def weighting_too(function: Any) -> Any:
 @solver_options
 @click.option("--full", is_flag=True, help="JSON holds the Gram matrices for any number of classes (else up to 64).")
 @output_options
-def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, full: bool, **flags: Any) -> int:
+def command(output: Output, **flags: Any) -> int:
     """Does gradient descent reach the predicted geometry?
 
     Trains free features, several for each class, on the actual batch loss, and compares where they end with the
@@ -76,30 +76,22 @@ def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: 
     contradiction. Needs torch: pip install 'geomsolve[torch]'.
     """
     problem = question(flags)
-    notify(problem.notices, quiet=quiet)
-    with progress_bar(problem, quiet=quiet) as tell:
+    output.notify(problem)
+    with progress_bar(problem, quiet=output.quiet) as tell:
         report = check(problem, progress=tell)
-    return deliver(
-        report,
-        lambda screen: show(report, screen, quiet=quiet),
-        as_json=as_json,
-        out=out,
-        no_color=no_color,
-        full=full,
-    )
+    return output.deliver(report, show)
 
 
 def question(flags: dict[str, Any]) -> Check | CheckWeighting:
     """The question that the flags ask: about a weighting if one is named, else about a loss."""
-    given = {key: value for key, value in flags.items() if value is not None}
-    weighted = "weighting" in given
-    loss = split_loss(given)
+    weighted = "weighting" in flags
+    loss = split_loss(flags)
     known = set(CheckWeighting.model_fields) if weighted else {*Check.model_fields, *loss["loss"]}
-    for name in given:
+    for name in flags:
         if name not in known:
             other = "a loss" if weighted else "a weighting: name one with --weighting"
             raise InputError(f"this belongs to {other}", field=name)
-    return CheckWeighting(**given) if weighted else Check(**loss)
+    return CheckWeighting(**flags) if weighted else Check(**loss)
 
 
 @contextmanager

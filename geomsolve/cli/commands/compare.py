@@ -16,7 +16,7 @@ from geomsolve.analyses.compare import UNIT, CompareReport, compare
 from geomsolve.cli.commands.check import cosine
 from geomsolve.cli.commands.imbalance import setting
 from geomsolve.cli.options import loss_options, output_options, solver_options, split_loss
-from geomsolve.cli.output import deliver, notify, refuse_overwriting
+from geomsolve.cli.output import Output, refuse_overwriting
 from geomsolve.cli.render import listing, number
 from geomsolve.errors import InputError
 from geomsolve.gram.simplex import simplex_cosine
@@ -34,29 +34,22 @@ MOST_PAIRS = 12
 @solver_options
 @click.option("--full", is_flag=True, help="JSON holds the Gram matrices for any number of classes (else up to 64).")
 @output_options
-def command(as_json: bool, out: str | None, quiet: bool, no_color: bool, debug: bool, full: bool, **flags: Any) -> int:
+def command(output: Output, **flags: Any) -> int:
     """Does my trained encoder have the predicted geometry?
 
     EMBEDDINGS is a file of vectors, one row a sample: .npy, .npz (file.npz:name), .csv, .parquet or .pt. It is read
     in chunks, and nothing in it is unpickled. The prediction is for the proportions of the labels and the loss you
     trained with. The loss value on your data needs torch; all else does not.
     """
-    refuse_overwriting(out, [name for name in (flags["embeddings"], flags["labels"]) if name], field="out")
+    refuse_overwriting(output.out, (flags["embeddings"], flags["labels"]), field="out")
     problem = Compare(**split_loss(flags))
-    notify(problem.notices, quiet=quiet)
-    with progress_bar(quiet=quiet) as tell:
+    output.notify(problem)
+    with progress_bar(quiet=output.quiet) as tell:
         try:
             report = compare(problem, progress=tell)
         except InputError as error:  # EMBEDDINGS is no flag, and the message names the file
             raise InputError(error.message, field=error.field.replace("embeddings", "")) from None
-    return deliver(
-        report,
-        lambda screen: show(report, screen, quiet=quiet),
-        as_json=as_json,
-        out=out,
-        no_color=no_color,
-        full=full,
-    )
+    return output.deliver(report, show)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from geomsolve.analyses.diversity import DiversityReport, diversity
 from geomsolve.cli.options import output_options, plot_option, solver_options
-from geomsolve.cli.output import deliver
+from geomsolve.cli.output import Output
 from geomsolve.cli.render import number, proof_lines
 from geomsolve.losses.parameters import TEMPERATURE
 from geomsolve.spec.diversity import Diversity
@@ -34,25 +34,14 @@ from geomsolve.spec.diversity import Diversity
 @click.option("--full", is_flag=True, help="JSON holds the Gram matrices.")
 @plot_option
 @output_options
-def command(
-    as_json: bool, out: str | None, plot: str | None, quiet: bool, no_color: bool, debug: bool, full: bool, **flags: Any
-) -> int:
+def command(output: Output, **flags: Any) -> int:
     """Does contrastive learning find the latents that made the data?
 
     The positive of a point is a nearby point; if every point may be the positive of every other (the diversity
     condition), the best embedding is the latents themselves, turned by a rotation. Restricted positives break that.
     Prints the verdict, the loss of the latents against the proven optimum, and maps that beat them.
     """
-    report = diversity(Diversity(**{key: value for key, value in flags.items() if value is not None}))
-    return deliver(
-        report,
-        lambda screen: show(report, screen, quiet=quiet),
-        as_json=as_json,
-        out=out,
-        no_color=no_color,
-        plot=plot,
-        full=full,
-    )
+    return output.deliver(diversity(Diversity(**flags)), show)
 
 
 def show(report: DiversityReport, screen: Console, *, quiet: bool) -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.cli.options import class_options, loss_options, output_options, plot_option, solver_options, split_loss
-from geomsolve.cli.output import deliver, notify
+from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, extreme_pair, listing, loss_phrase, number, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.structure import angle_degrees
@@ -27,36 +27,18 @@ from geomsolve.spec.imbalance import Imbalance
 @click.option("--full", is_flag=True, help="JSON holds every cosine, however many classes there are.")
 @plot_option
 @output_options
-def command(
-    as_json: bool,
-    out: str | None,
-    plot: str | None,
-    quiet: bool,
-    no_color: bool,
-    debug: bool,
-    check: bool,
-    full: bool,
-    **flags: Any,
-) -> int:
+def command(output: Output, check: bool, **flags: Any) -> int:
     """Which geometry does this loss want for these class proportions?
 
     Prints the optimal arrangement of the class means, named and as a grid of cosines and angles, with a
     proof that no embedding has a lower loss. Classes are given by --props, --counts or --dataset.
     """
     problem = Imbalance(**split_loss(flags))
-    notify(problem.notices, quiet=quiet)
+    output.notify(problem)
     report = imbalance(problem)
     if check:
         report = checked(report, problem)
-    return deliver(
-        report,
-        lambda screen: show(report, screen, quiet=quiet),
-        as_json=as_json,
-        out=out,
-        no_color=no_color,
-        plot=plot,
-        full=full,
-    )
+    return output.deliver(report, show)
 
 
 def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:

@@ -18,7 +18,7 @@ from geomsolve.cli.options import (
     split_loss,
     stacked,
 )
-from geomsolve.cli.output import deliver, notify
+from geomsolve.cli.output import Output
 from geomsolve.cli.render import loss_phrase, number
 from geomsolve.spec.levels import Levels
 
@@ -43,9 +43,7 @@ level_options = stacked(
 @solver_options
 @plot_option
 @output_options
-def command(
-    as_json: bool, out: str | None, plot: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any
-) -> int:
+def command(output: Output, **flags: Any) -> int:
     """Is my loss value good?
 
     Prints what the loss is worth when all embeddings coincide (total collapse), for untrained embeddings (a random
@@ -55,11 +53,8 @@ def command(
     labels (simclr, nt-xent, or infonce, dcl and sigmoid without classes) take every sample for its own class.
     """
     problem = Levels(**split_loss(flags))
-    notify(problem.notices, quiet=quiet)
-    report = levels(problem)
-    return deliver(
-        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color, plot=plot
-    )
+    output.notify(problem)
+    return output.deliver(levels(problem), show)
 
 
 def show(report: LevelsReport, screen: Console, *, quiet: bool) -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from geomsolve.analyses.negatives import NegativesReport, negatives
 from geomsolve.cli.options import class_options, output_options, plot_option, solver_options
-from geomsolve.cli.output import deliver, notify
+from geomsolve.cli.output import Output
 from geomsolve.cli.render import listing, number, proof_lines
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.losses.parameters import SAMPLING, TEMPERATURE
@@ -35,23 +35,17 @@ LOSS_FLAGS = {"loss": "name", "temperature": "temperature", "sampling": "samplin
 @solver_options
 @plot_option
 @output_options
-def command(
-    as_json: bool, out: str | None, plot: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any
-) -> int:
+def command(output: Output, **flags: Any) -> int:
     """What do k random negatives change, against infinitely many?
 
     For each k: the exact loss R(k) of the best geometry (less log k, so that it has a limit), how far that is from
     the limit of infinitely many negatives, the bounds on it that hold for every embedding, and how geometry and
     collapse move with k. Then the least k for a wanted accuracy, exactly and by those bounds.
     """
-    given = {key: value for key, value in flags.items() if value is not None}
-    loss = {key: given.pop(flag) for flag, key in LOSS_FLAGS.items() if flag in given}
-    problem = Negatives(**given, loss=loss)
-    notify(problem.notices, quiet=quiet)
-    report = negatives(problem)
-    return deliver(
-        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color, plot=plot
-    )
+    loss = {key: flags.pop(flag) for flag, key in LOSS_FLAGS.items() if flag in flags}
+    problem = Negatives(**flags, loss=loss)
+    output.notify(problem)
+    return output.deliver(negatives(problem), show)
 
 
 def show(report: NegativesReport, screen: Console, *, quiet: bool) -> None:

@@ -14,7 +14,7 @@ from rich.table import Table
 from geomsolve.analyses.fixes import Fix
 from geomsolve.analyses.realizable import CasesReport, RealizableReport, realizable
 from geomsolve.cli.options import output_options, plot_option, solver_options, weighting_options
-from geomsolve.cli.output import deliver, notify, write_atomically
+from geomsolve.cli.output import Output, write_atomically
 from geomsolve.cli.render import cosine_grid, number, proof_lines
 from geomsolve.errors import InputError
 from geomsolve.gram.types import FloatArray
@@ -31,16 +31,7 @@ FEW = 12
 @solver_options
 @plot_option
 @output_options
-def command(
-    as_json: bool,
-    out: str | None,
-    plot: str | None,
-    quiet: bool,
-    no_color: bool,
-    debug: bool,
-    check: bool,
-    **flags: Any,
-) -> int:
+def command(output: Output, check: bool, **flags: Any) -> int:
     """Can any embedding attain this weighting of pairs, and what to change if not?
 
     A weighted contrastive loss asks for a similarity for every pair of samples. The answer is 'realizable' (some
@@ -48,22 +39,15 @@ def command(
     have those similarities), with the best embedding and changes that help. Without --labels: the condition in
     words and the verdict on reference label sets. --out FILE.npy or FILE.csv writes the embedding itself.
     """
-    problem = Realizable(**{key: value for key, value in flags.items() if value is not None})
-    notify(problem.notices, quiet=quiet)
+    problem = Realizable(**flags)
+    output.notify(problem)
     report = realizable(problem)
     if check:
         report = checked(report, problem)
-    points = out if out is not None and out.lower().endswith((".npy", ".csv")) else None
-    if points is not None:
-        write_points(report, points)
-    return deliver(
-        report,
-        lambda screen: show(report, screen, quiet=quiet),
-        as_json=as_json,
-        out=None if points is not None else out,
-        no_color=no_color,
-        plot=plot,
-    )
+    if output.out is not None and output.out.lower().endswith((".npy", ".csv")):
+        write_points(report, output.out)
+        output = replace(output, out=None)
+    return output.deliver(report, show)
 
 
 def write_points(report: RealizableReport | CasesReport, path: str) -> None:

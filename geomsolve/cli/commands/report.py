@@ -13,6 +13,7 @@ from rich.console import Console
 from geomsolve.batch.gather import gather
 from geomsolve.batch.rows import exit_code
 from geomsolve.cli.commands.batch import answered, headline, with_progress
+from geomsolve.cli.options import debug_option
 from geomsolve.cli.output import refuse_overwriting, write_atomically
 from geomsolve.cli.page import Row, page
 from geomsolve.errors import InputError
@@ -27,8 +28,8 @@ NEEDED = ("command", "problem", "file", "sha256", "status", "error")
 @click.option("--out", required=True, metavar="FILE", help="The page to write.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Worker processes (default: one a core).")
 @click.option("--quiet", is_flag=True, help="No progress and no closing sentence.")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def command(paths: tuple[str, ...], out: str, jobs: int | None, quiet: bool, debug: bool) -> int:
+@debug_option
+def command(paths: tuple[str, ...], out: str, jobs: int | None, quiet: bool) -> int:
     """Put many answers on one page for a browser.
 
     PATHs are problem files, folders or globs, which are solved, or files ending in .jsonl that geomsolve batch wrote.

@@ -6,6 +6,7 @@ import json
 
 import click
 
+from geomsolve.cli.options import debug_option
 from geomsolve.cli.output import write_atomically
 from geomsolve.losses import REGISTRY
 from geomsolve.spec.kinds import json_schema
@@ -14,8 +15,8 @@ from geomsolve.spec.levels import INSTANCE_NAMES
 
 @click.command("schema", epilog="Example: geomsolve schema --out geomsolve.schema.json")
 @click.option("--out", type=click.Path(dir_okay=False), metavar="FILE", help="Write it to FILE instead of stdout.")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def command(out: str | None, debug: bool) -> None:
+@debug_option
+def command(out: str | None) -> None:
     """Print the JSON schema of a problem document, for completion and checks in an editor.
 
     An editor with a YAML language server uses it for a file that begins with

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from geomsolve.analyses.spectrum import SpectrumReport, spectrum
 from geomsolve.cli.options import output_options, plot_option
-from geomsolve.cli.output import deliver
+from geomsolve.cli.output import Output
 from geomsolve.cli.render import listing, number, proof_lines
 from geomsolve.gram.types import FloatArray
 from geomsolve.spec.spectrum import Spectrum
@@ -40,19 +40,14 @@ BAR = 20
 @click.option("--tolerance", type=float, metavar="TOL", help="Relative gap that counts as certified (default 1e-6).")
 @plot_option
 @output_options
-def command(
-    as_json: bool, out: str | None, plot: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any
-) -> int:
+def command(output: Output, **flags: Any) -> int:
     """Which frequencies of images does contrastive learning keep?
 
     The best linear features of stationary images are waves. Contrastive learning spreads a budget of feature power
     over their frequencies, more where augmentations change little: which frequencies survive, with what power, and
     the water level, the share of its power that an augmentation may change before a frequency is dropped.
     """
-    report = spectrum(Spectrum(**{key: value for key, value in flags.items() if value is not None}))
-    return deliver(
-        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color, plot=plot
-    )
+    return output.deliver(spectrum(Spectrum(**flags)), show)
 
 
 def show(report: SpectrumReport, screen: Console, *, quiet: bool) -> None:

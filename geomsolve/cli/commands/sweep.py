@@ -23,7 +23,7 @@ from geomsolve.cli.options import (
     split_loss,
     stacked,
 )
-from geomsolve.cli.output import deliver, notify, write_atomically
+from geomsolve.cli.output import Output, write_atomically
 from geomsolve.cli.render import chosen, colour, listing, loss_phrase, number, sparkline
 from geomsolve.errors import InputError
 from geomsolve.spec.sweep import Sweep
@@ -61,15 +61,10 @@ table_options = stacked(
 @plot_option
 @output_options
 def command(
-    as_json: bool,
-    out: str | None,
-    plot: str | None,
-    quiet: bool,
-    no_color: bool,
-    debug: bool,
+    output: Output,
     over: tuple[str, ...],
-    csv_file: str | None,
-    jsonl: str | None,
+    csv_file: str | None = None,
+    jsonl: str | None = None,
     **flags: Any,
 ) -> int:
     """How does the geometry change along one or two parameters?
@@ -78,15 +73,13 @@ def command(
     marks where the smaller classes collapse into one point. Two --over make a phase diagram.
     """
     problem = Sweep(over=axes(over), **split_loss(flags))
-    notify(problem.notices, quiet=quiet)
+    output.notify(problem)
     report = sweep(problem)
     if csv_file:
         write_atomically(csv_file, as_csv(report))
     if jsonl:
         write_atomically(jsonl, "".join(to_json(row) + "\n" for row in report.to_dict()["rows"]))
-    return deliver(
-        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color, plot=plot
-    )
+    return output.deliver(report, show)
 
 
 def axes(over: tuple[str, ...]) -> dict[str, str]:

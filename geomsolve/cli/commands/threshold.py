@@ -10,7 +10,7 @@ from rich.table import Table
 
 from geomsolve.analyses.threshold import ThresholdReport, threshold
 from geomsolve.cli.options import class_options, loss_options, output_options, plot_option, split_loss
-from geomsolve.cli.output import deliver, notify
+from geomsolve.cli.output import Output
 from geomsolve.cli.render import listing, loss_phrase, number
 from geomsolve.spec.threshold import Threshold
 
@@ -23,9 +23,7 @@ NOUNS = {"temperature": "temperature", "majority": "majority share", "batch": "b
 @loss_options
 @plot_option
 @output_options
-def command(
-    as_json: bool, out: str | None, plot: str | None, quiet: bool, no_color: bool, debug: bool, **flags: Any
-) -> int:
+def command(output: Output, **flags: Any) -> int:
     """Where do the smaller classes collapse into one point?
 
     Under imbalance a contrastive loss may put all classes but the largest at one point, where no classifier tells
@@ -33,11 +31,8 @@ def command(
     negatives at which that begins, and which classes merge on the way.
     """
     problem = Threshold(**split_loss(flags))
-    notify(problem.notices, quiet=quiet)
-    report = threshold(problem)
-    return deliver(
-        report, lambda screen: show(report, screen, quiet=quiet), as_json=as_json, out=out, no_color=no_color, plot=plot
-    )
+    output.notify(problem)
+    return output.deliver(threshold(problem), show)
 
 
 def show(report: ThresholdReport, screen: Console, *, quiet: bool) -> None:

@@ -8,15 +8,16 @@ import click
 
 from geomsolve.analyses.base import SCHEMA, versions
 from geomsolve.batch.gather import gather
+from geomsolve.cli.options import debug_option, json_option
 from geomsolve.cli.output import to_json
 
 
 @click.command("validate", epilog="Example: geomsolve validate problems")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text.")
+@json_option
 @click.option("--quiet", is_flag=True, help="Say nothing where all is well.")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def command(paths: tuple[str, ...], as_json: bool, quiet: bool, debug: bool) -> int:
+@debug_option
+def command(paths: tuple[str, ...], as_json: bool, quiet: bool) -> int:
     """Check problem files, folders of them, globs, or standard input (-) without solving anything.
 
     Every complaint names the file, line and column, and the key. Exit code 2 if there is any.
