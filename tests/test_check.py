@@ -339,6 +339,30 @@ def test_command_on_a_weighting():
 
 
 @pytest.mark.parametrize(
+    ("flags", "quantity"),
+    [
+        ("--props 0.6,0.3,0.1", "cosine"),
+        ("--weighting yaware --labels 20,25,32 --similarity euclidean --sigma 5", "squared distance"),
+    ],
+)
+def test_the_picture_shows_reached_against_predicted(tmp_path, flags, quantity):
+    pytest.importorskip("matplotlib")
+    from geomsolve.plots import draw
+
+    picture = tmp_path / "a.svg"
+    arguments = (*flags.split(), "-t", "0.5", "--steps", "30", "--device", "cpu", "--json", "--plot", str(picture))
+    answer = json.loads(run("check", *arguments).output)
+    assert picture.read_bytes().startswith(b"<?xml")
+    (axes,) = draw(answer).axes
+    pairs, worst = axes.collections
+    drawn = np.asarray(pairs.get_offsets())
+    for side, part in enumerate(("prediction", "descent")):
+        assert drawn[:, side] == pytest.approx(np.array(answer[part]["gram"])[np.triu_indices(3, 1)])
+    assert np.abs(np.diff(worst.get_offsets())).item() == pytest.approx(answer["max_gram_error"])
+    assert axes.get_xlabel() == f"predicted {quantity}"
+
+
+@pytest.mark.parametrize(
     ("arguments", "part"),
     [
         (("--props", "0.5,0.5", "--sigma", "2"), "--sigma: this belongs to a weighting"),

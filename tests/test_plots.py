@@ -10,6 +10,9 @@ import pytest
 from geomsolve import Imbalance, InputError, plots, solve
 from geomsolve.plots._geometry import embed
 from geomsolve.plots._style import spaced_in_log
+from geomsolve.spec.capacity import Capacity
+from geomsolve.spec.compare import Compare
+from geomsolve.spec.kinds import kinds
 from geomsolve.spec.levels import Levels
 from geomsolve.spec.sweep import Sweep
 from geomsolve.spec.threshold import Threshold
@@ -21,6 +24,13 @@ MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 def simplex(k):
     return (k * np.eye(k) - 1) / (k - 1)
+
+
+def made_up_gram(k):
+    """Cosines of k points on a sphere."""
+    z = np.random.default_rng(k).standard_normal((k, 8))
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    return z @ z.T
 
 
 def made_up(k):
@@ -169,10 +179,78 @@ def test_realizable_euclidean_degenerate_and_without_labels():
     assert plots.draw({"command": "realizable", "cases": []}) is None
 
 
+def test_capacity_shows_the_points_and_their_cosines_beside_the_bound():
+    report = solve(Capacity(classes=7, dim=2))
+    circle, cosines = plots.draw(report.to_dict()).axes
+    points = np.asarray(circle.collections[0].get_offsets())
+    assert points @ points.T == pytest.approx(report.gram, abs=1e-5)
+    pairs, bound = cosines.get_lines()
+    assert pairs.get_ydata() == pytest.approx(np.sort(report.gram[np.triu_indices(7, 1)])[::-1])
+    assert pairs.get_xdata().tolist() == list(range(1, 22))
+    assert set(bound.get_ydata()) == {report.bound["max_cosine"]}
+
+
+def test_capacity_of_many_classes_shows_the_closest_and_the_farthest_pair():
+    gram = made_up_gram(100)
+    bound = {"name": "Levenshtein", "max_cosine": 0.3}
+    answer = {"command": "capacity", "problem": {"classes": 100, "dim": 8}, "gram": gram.tolist(), "bound": bound}
+    (axes,) = plots.draw({**answer, "optimal": None, "best_min_angle_deg": 60.0}).axes
+    drawn, off = axes.get_lines()[0], gram[np.triu_indices(100, 1)]
+    assert drawn.get_xdata()[[0, -1]].tolist() == [1, off.size]
+    assert drawn.get_ydata()[[0, -1]].tolist() == [off.max(), off.min()]
+    assert np.all(np.diff(drawn.get_ydata()) <= 0)
+
+
+def test_compare_shows_every_pair_and_the_worst_in_orange(tmp_path):
+    y = np.repeat([0, 1, 2], [5, 3, 2])
+    np.save(tmp_path / "z.npy", np.array([[1.0, 0, 0], [0, 1, 0], [-0.6, 0.8, 0]])[y])
+    np.save(tmp_path / "y.npy", y)
+    report = solve(Compare(embeddings="z.npy", labels="y.npy", base=tmp_path, within=0.2))
+    (axes,) = plots.draw(report.to_dict()).axes
+    pairs, worst, band = axes.collections
+    assert np.asarray(pairs.get_offsets())[:, 1] == pytest.approx([0, -0.6, 0.8])
+    assert np.asarray(pairs.get_offsets())[:, 0] == pytest.approx(report.prediction.gram[np.triu_indices(3, 1)])
+    assert worst.get_offsets().tolist() == [pairs.get_offsets().tolist()[2]]
+    assert axes.get_title(loc="left").endswith(f"{report.max_gram_error:.2g}, 1 / 2")
+    x, y = band.get_paths()[0].vertices.T
+    assert np.abs(y - x) == pytest.approx(0.2)
+    assert plots.draw({"command": "compare", "measured": {"nc1": 0.0}}) is None
+
+
 def test_logarithmic_axes_only_for_uneven_values():
     assert spaced_in_log([0.1, 1, 10])
     assert not spaced_in_log(np.linspace(0.1, 3, 20).tolist())
     assert not spaced_in_log([0, 1, 100])
+
+
+def test_every_question_has_a_picture():
+    assert set(plots.pictured()) == set(kinds()) - {"check_weighting"}  # that is a check, too
+
+
+def test_solve_draws_as_the_command_does_and_more_classes_than_are_written_down(run, tmp_path):
+    (tmp_path / "a.yaml").write_text("kind: capacity\nclasses: 65\ndim: 64\n")
+    done = run("solve", tmp_path / "a.yaml", "--plot", tmp_path / "a.png", "--json")
+    assert done.code == 0
+    assert "gram" not in done.json
+    run("capacity", "--classes", 65, "--dim", 64, "--plot", tmp_path / "b.png", "--quiet")
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_compare_draws(run, tmp_path):
+    np.save(tmp_path / "z.npy", np.eye(3)[[0, 1, 2, 0]])
+    np.save(tmp_path / "y.npy", [0, 1, 2, 0])
+    run("compare", tmp_path / "z.npy", "--labels", tmp_path / "y.npy", "--plot", tmp_path / "a.svg", "--quiet")
+    assert (tmp_path / "a.svg").read_bytes().startswith(b"<?xml")
+
+
+@pytest.mark.parametrize("arguments", [("capacity", "--classes", 3, "--dim", 2, "--out", "a.svg"), ("solve", "a.svg")])
+def test_a_picture_replaces_nothing_that_is_needed(run, tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.svg").write_text("kind: capacity\nclasses: 3\ndim: 2\n")
+    done = run(*arguments, "--plot", "a.svg")
+    assert (done.code, done.stdout) == (2, "")
+    assert done.stderr.startswith("Error: --plot: 'a.svg' is needed for something else")
+    assert (tmp_path / "a.svg").read_text().startswith("kind")
 
 
 def test_command_draws(run, tmp_path):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from geomsolve.cli.output import Output
+from geomsolve.cli.output import Output, refuse_overwriting
 from geomsolve.losses import REGISTRY
 from geomsolve.plots import check_file
 from geomsolve.solvers.choose import SOLVERS
@@ -39,11 +39,6 @@ def _picture(context: click.Context, parameter: click.Parameter, path: str | Non
     return path
 
 
-plot_option = click.option(
-    "--plot", metavar="FILE", callback=_picture, help="Also draw the answer into FILE (png, svg or pdf)."
-)
-
-
 def output_options(function: Callable[..., int]) -> Callable[..., int]:
     """The flags on where an answer goes, passed to ``function`` as one :class:`Output`.
 
@@ -53,9 +48,13 @@ def output_options(function: Callable[..., int]) -> Callable[..., int]:
     @functools.wraps(function)
     def command(**flags: Any) -> int:
         common = {field.name: flags.pop(field.name) for field in fields(Output) if field.name in flags}
+        refuse_overwriting(common["plot"], filter(None, [common["out"]]), field="plot")
         return function(Output(**common), **{key: value for key, value in flags.items() if value is not None})
 
     return stacked(
+        click.option(
+            "--plot", metavar="FILE", callback=_picture, help="Also draw the answer into FILE (png, svg or pdf)."
+        ),
         json_option,
         click.option(
             "--out", type=click.Path(dir_okay=False), metavar="FILE", help="Also write the JSON object to FILE."

@@ -68,9 +68,9 @@ class Output:
 
     as_json: bool
     out: str | None
+    plot: str | None
     quiet: bool
     no_color: bool
-    plot: str | None = None
     full: bool = False
 
     def notify(self, problem: Problem) -> None:
@@ -85,13 +85,16 @@ class Output:
         """
         if answer is None:
             answer = report.to_dict(full=self.full) if self.as_json or self.out or self.plot else {}
-        picture = render(answer, check_file(self.plot)) if self.plot else None
-        if self.plot and picture is None:
-            raise InputError("there is no picture of this answer; leave --plot out", field="plot")
+        picture = None
+        if self.plot:
+            suffix = check_file(self.plot)
+            picture = render(answer, suffix) or render(report.to_dict(full=True), suffix)
+            if picture is None:
+                raise InputError("there is no picture of this answer; leave --plot out", field="plot")
         text = to_json(answer) if self.as_json or self.out else ""
         if self.out:
             write_atomically(self.out, text + "\n")
-        if self.plot and picture is not None:
+        if self.plot and picture:
             write_atomically(self.plot, picture)
         if self.as_json:
             click.echo(text)

@@ -1,4 +1,5 @@
-"""Three views of a Gram matrix: cosines as a heatmap, class means on their circle or sphere, angles of all pairs."""
+"""Views of Gram matrices: cosines as a heatmap, class means on their circle or sphere, angles of all pairs, and the
+pairs of one against those of another."""
 
 from __future__ import annotations
 
@@ -17,6 +18,9 @@ NAMED = 24
 
 WRITTEN = 10
 """Classes up to which cosines are written into the heatmap."""
+
+CROWD = 2000
+"""Pairs up to which each is a shape of its own in svg and pdf."""
 
 TIE = 1e-6
 """Weight of the circulant that decides between directions in which the means spread alike, so that a regular
@@ -184,3 +188,23 @@ def pair_angles(axes: Any, gram: FloatArray, names: Sequence[str]) -> None:
         return
     axes.set_xlim(0, 187)
     axes.set_xticks([0, 60, 90, 120, 180])
+
+
+def agreement(axes: Any, predicted: FloatArray, found: FloatArray, words: tuple[str, str]) -> tuple[int, int]:
+    """Entries of one matrix (K, K) against those of another, pair by pair; returns the pair that differs most.
+
+    That pair is drawn last, in orange.  ``words``: how the matrices were found, and what their entries are.
+    """
+    how, quantity = words
+    first, second = np.triu_indices(len(predicted), 1)
+    x, y = predicted[first, second], found[first, second]
+    low, high = float(min(x.min(), y.min())), float(max(x.max(), y.max()))
+    room = max(0.1, 0.06 * (high - low))  # so that rounding does not fill the picture
+    ends = [low - room, high + room]
+    axes.plot(ends, ends, color=FAINT, linewidth=0.8, zorder=1)
+    axes.scatter(x, y, s=16, color=BLUE, linewidth=0, zorder=2, alpha=0.8, rasterized=x.size > CROWD)
+    worst = int(np.argmax(np.abs(y - x)))
+    axes.scatter(x[worst], y[worst], s=16, color=ORANGE, linewidth=0, zorder=3)
+    axes.set(xlim=ends, ylim=ends, aspect="equal", xlabel=f"predicted {quantity}", ylabel=f"{how} {quantity}")
+    axes.locator_params(nbins=5)
+    return int(first[worst]), int(second[worst])

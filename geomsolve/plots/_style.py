@@ -71,6 +71,13 @@ def loss_of(answer: dict[str, Any]) -> str:
     return ", ".join([name, *(f"{key.replace('_', ' ')} {text}" for key, text in shown.items())])
 
 
+def weighting_of(answer: dict[str, Any]) -> str:
+    """The weighting of a problem with its temperature, for a title."""
+    asked = answer["problem"]
+    temperature = f", temperature {number(asked['temperature'])}" if "temperature" in asked else ""
+    return f"{asked.get('weighting', 'weights')}{temperature}"
+
+
 def angles(cosines: Any) -> Any:
     """Cosines as angles in degrees."""
     return np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from geomsolve.gram.types import FloatArray
 from geomsolve.plots._geometry import NAMED, embed, means
-from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, clipped, number
+from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, clipped, weighting_of
 
 
 def figure(answer: dict[str, Any]) -> Any:
@@ -35,10 +35,7 @@ def figure(answer: dict[str, Any]) -> Any:
     else:
         spectrum = np.linalg.eigvalsh(attained)
         means(drawn, grid[2], attained, names, int(np.sum(spectrum > 1e-6 * len(names))), "Labels")
-    asked = answer["problem"]
-    temperature = f", temperature {number(asked['temperature'])}" if "temperature" in asked else ""
-    heading = f"{asked.get('weighting', 'weights')}{temperature}: {answer['verdict']}"
-    drawn.suptitle(heading, x=0.01, ha="left", fontsize=10)
+    drawn.suptitle(f"{weighting_of(answer)}: {answer['verdict']}", x=0.01, ha="left", fontsize=10)
     return drawn
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.diversity import DiversityReport, diversity
-from geomsolve.cli.options import output_options, plot_option, solver_options
+from geomsolve.cli.options import output_options, solver_options
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import number, proof_lines
 from geomsolve.losses.parameters import TEMPERATURE
@@ -32,7 +32,6 @@ from geomsolve.spec.diversity import Diversity
 @click.option("--corrected", is_flag=True, default=None, help="Restrict the denominator to possible positives.")
 @solver_options
 @click.option("--full", is_flag=True, help="JSON holds the Gram matrices.")
-@plot_option
 @output_options
 def command(output: Output, **flags: Any) -> int:
     """Does contrastive learning find the latents that made the data?

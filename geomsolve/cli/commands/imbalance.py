@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
-from geomsolve.cli.options import class_options, loss_options, output_options, plot_option, solver_options, split_loss
+from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, extreme_pair, listing, loss_phrase, number, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
@@ -25,7 +25,6 @@ from geomsolve.spec.imbalance import Imbalance
 @click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding, if limited (default: no limit).")
 @click.option("--check", is_flag=True, help="Also train free features and compare (geomsolve check; needs torch).")
 @click.option("--full", is_flag=True, help="JSON holds every cosine, however many classes there are.")
-@plot_option
 @output_options
 def command(output: Output, check: bool, **flags: Any) -> int:
     """Which geometry does this loss want for these class proportions?

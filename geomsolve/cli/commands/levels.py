@@ -13,7 +13,6 @@ from geomsolve.cli.options import (
     class_options,
     loss_options,
     output_options,
-    plot_option,
     solver_options,
     split_loss,
     stacked,
@@ -41,7 +40,6 @@ level_options = stacked(
 @level_options
 @loss_options
 @solver_options
-@plot_option
 @output_options
 def command(output: Output, **flags: Any) -> int:
     """Is my loss value good?

@@ -8,7 +8,7 @@ import click
 from rich.table import Table
 
 from geomsolve.analyses.base import head
-from geomsolve.cli.options import json_option
+from geomsolve.cli.options import debug_option, json_option, no_color_option
 from geomsolve.cli.output import console, to_json
 from geomsolve.losses import REGISTRY
 from geomsolve.spec.datasets import EXAMPLES, dataset
@@ -19,7 +19,8 @@ from geomsolve.weightings import REGISTRY as WEIGHTINGS
 @click.command("list", epilog="Example: geomsolve list datasets")
 @click.argument("what", type=click.Choice(["losses", "weightings", "labels", "datasets"]))
 @json_option
-@click.option("--no-color", is_flag=True, help="No colour.")
+@no_color_option
+@debug_option
 def command(what: str, as_json: bool, no_color: bool) -> None:
     """List what is built in, each with its source or an example."""
     rows: list[dict[str, Any]] = []

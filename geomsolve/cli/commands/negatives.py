@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.negatives import NegativesReport, negatives
-from geomsolve.cli.options import class_options, output_options, plot_option, solver_options
+from geomsolve.cli.options import class_options, output_options, solver_options
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import listing, number, proof_lines
 from geomsolve.gram.structure import angle_degrees
@@ -33,7 +33,6 @@ LOSS_FLAGS = {"loss": "name", "temperature": "temperature", "sampling": "samplin
 @click.option(*TEMPERATURE.flags, TEMPERATURE.name, metavar=TEMPERATURE.metavar, help=TEMPERATURE.help)
 @click.option(*SAMPLING.flags, SAMPLING.name, metavar=SAMPLING.metavar, help=SAMPLING.help)
 @solver_options
-@plot_option
 @output_options
 def command(output: Output, **flags: Any) -> int:
     """What do k random negatives change, against infinitely many?

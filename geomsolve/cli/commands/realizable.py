@@ -13,7 +13,7 @@ from rich.table import Table
 
 from geomsolve.analyses.fixes import Fix
 from geomsolve.analyses.realizable import CasesReport, RealizableReport, realizable
-from geomsolve.cli.options import output_options, plot_option, solver_options, weighting_options
+from geomsolve.cli.options import output_options, solver_options, weighting_options
 from geomsolve.cli.output import Output, write_atomically
 from geomsolve.cli.render import cosine_grid, number, proof_lines
 from geomsolve.errors import InputError
@@ -29,7 +29,6 @@ FEW = 12
 @weighting_options
 @click.option("--check", is_flag=True, help="Also train free features and compare (geomsolve check; needs torch).")
 @solver_options
-@plot_option
 @output_options
 def command(output: Output, check: bool, **flags: Any) -> int:
     """Can any embedding attain this weighting of pairs, and what to change if not?

@@ -25,6 +25,7 @@ def command(output: Output, file: str) -> int:
     Says afterwards whether the answer is what the file expects. JSON output is the line that batch would write.
     """
     refuse_overwriting(output.out, [file], field="out")
+    refuse_overwriting(output.plot, [file], field="plot")
     entries = gather([file])
     if len(entries) != 1:
         raise InputError(f"{file} holds {len(entries)} problems; geomsolve batch answers them all")

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.spectrum import SpectrumReport, spectrum
-from geomsolve.cli.options import output_options, plot_option
+from geomsolve.cli.options import output_options
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import listing, number, proof_lines
 from geomsolve.gram.types import FloatArray
@@ -38,7 +38,6 @@ BAR = 20
 @click.option("--eps", type=float, metavar="E", help="Temperature: similarity is -|z - z'|^2 / (2 E) (default 0.1).")
 @click.option("-t", "--alignment", type=float, metavar="T", help="Weight of alignment (default 1/E, that of InfoNCE).")
 @click.option("--tolerance", type=float, metavar="TOL", help="Relative gap that counts as certified (default 1e-6).")
-@plot_option
 @output_options
 def command(output: Output, **flags: Any) -> int:
     """Which frequencies of images does contrastive learning keep?

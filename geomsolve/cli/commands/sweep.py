@@ -18,7 +18,6 @@ from geomsolve.cli.options import (
     class_options,
     loss_options,
     output_options,
-    plot_option,
     solver_options,
     split_loss,
     stacked,
@@ -58,7 +57,6 @@ table_options = stacked(
 @loss_options
 @solver_options
 @table_options
-@plot_option
 @output_options
 def command(
     output: Output,

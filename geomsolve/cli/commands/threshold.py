@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.threshold import ThresholdReport, threshold
-from geomsolve.cli.options import class_options, loss_options, output_options, plot_option, split_loss
+from geomsolve.cli.options import class_options, loss_options, output_options, split_loss
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import listing, loss_phrase, number
 from geomsolve.spec.threshold import Threshold
@@ -21,7 +21,6 @@ NOUNS = {"temperature": "temperature", "majority": "majority share", "batch": "b
 @class_options
 @click.option("--over", metavar="|".join(NOUNS), help="What varies (default temperature); the rest stays as given.")
 @loss_options
-@plot_option
 @output_options
 def command(output: Output, **flags: Any) -> int:
     """Where do the smaller classes collapse into one point?

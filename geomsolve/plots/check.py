@@ -1,0 +1,27 @@
+"""Reached against predicted: cosines, or squared distances, of where descent ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geomsolve.plots._geometry import agreement
+from geomsolve.plots._style import loss_of, number, weighting_of
+
+
+def figure(answer: dict[str, Any]) -> Any:
+    """The picture of a ``check`` answer; None for one stored without its cosines, as there are too many."""
+    from matplotlib.figure import Figure
+
+    if "gram" not in answer["descent"]:
+        return None
+    predicted, reached = (np.array(answer[part]["gram"]) for part in ("prediction", "descent"))
+    euclidean = answer["problem"].get("similarity") == "euclidean"
+    drawn = Figure(figsize=(4.8, 4.8))
+    axes = drawn.add_subplot()
+    agreement(axes, predicted, reached, ("reached", "squared distance" if euclidean else "cosine"))
+    axes.set_title(f"orange: largest difference {number(answer['max_gram_error'], 2)}", fontsize=8)
+    subject = loss_of(answer) if "loss" in answer["problem"] else weighting_of(answer)
+    drawn.suptitle(f"{subject}: {answer['verdict']}", x=0.01, ha="left", fontsize=10)
+    return drawn
