@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from geomsolve.cli.output import Output, refuse_overwriting
+from geomsolve.cli.output import Output, debug_option, json_option, no_color_option, refuse_overwriting
 from geomsolve.losses import REGISTRY
 from geomsolve.plots import check_file
 from geomsolve.solvers.choose import SOLVERS
@@ -26,11 +26,6 @@ def stacked(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
         return function
 
     return apply
-
-
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text.")
-no_color_option = click.option("--no-color", is_flag=True, help="No colour (the variable NO_COLOR does the same).")
-debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 
 
 def _picture(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:

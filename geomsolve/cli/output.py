@@ -1,4 +1,7 @@
-"""Where answers go: text or JSON on stdout, notices on stderr, files written whole or not at all."""
+"""Where answers go: text or JSON on stdout, notices on stderr, files written whole or not at all.
+
+Flags that commands without a loss share stand here too: their help need not load the losses.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,10 @@ from geomsolve.analyses.base import to_json as to_json
 from geomsolve.errors import InputError
 from geomsolve.plots import check_file, render
 from geomsolve.spec.base import Problem
+
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text.")
+no_color_option = click.option("--no-color", is_flag=True, help="No colour (the variable NO_COLOR does the same).")
+debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 
 
 def console(*, no_color: bool) -> Console:

@@ -23,8 +23,7 @@ from geomsolve.batch.ledger import Ledger, Row, reusable
 from geomsolve.batch.rows import EXIT_CODES, exit_code, row_of
 from geomsolve.batch.table import to_csv
 from geomsolve.batch.workers import BACKENDS, outcomes
-from geomsolve.cli.options import debug_option, no_color_option
-from geomsolve.cli.output import console, refuse_overwriting, to_json, write_atomically
+from geomsolve.cli.output import console, debug_option, no_color_option, refuse_overwriting, to_json, write_atomically
 from geomsolve.errors import InputError
 from geomsolve.spec.documents import Entry
 

@@ -8,8 +8,7 @@ import click
 from rich.table import Table
 
 from geomsolve.analyses.base import head
-from geomsolve.cli.options import debug_option, json_option, no_color_option
-from geomsolve.cli.output import console, to_json
+from geomsolve.cli.output import console, debug_option, json_option, no_color_option, to_json
 from geomsolve.losses import REGISTRY
 from geomsolve.spec.datasets import EXAMPLES, dataset
 from geomsolve.spec.labels import GENERATORS

@@ -13,8 +13,7 @@ from rich.console import Console
 from geomsolve.batch.gather import gather
 from geomsolve.batch.rows import exit_code
 from geomsolve.cli.commands.batch import answered, headline, with_progress
-from geomsolve.cli.options import debug_option
-from geomsolve.cli.output import refuse_overwriting, write_atomically
+from geomsolve.cli.output import debug_option, refuse_overwriting, write_atomically
 from geomsolve.cli.page import Row, page
 from geomsolve.errors import InputError
 from geomsolve.plots import check_matplotlib

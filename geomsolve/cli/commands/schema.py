@@ -6,8 +6,7 @@ import json
 
 import click
 
-from geomsolve.cli.options import debug_option
-from geomsolve.cli.output import write_atomically
+from geomsolve.cli.output import debug_option, write_atomically
 from geomsolve.losses import REGISTRY
 from geomsolve.spec.kinds import json_schema
 from geomsolve.spec.levels import INSTANCE_NAMES

@@ -8,8 +8,7 @@ import click
 
 from geomsolve.analyses.base import SCHEMA, versions
 from geomsolve.batch.gather import gather
-from geomsolve.cli.options import debug_option, json_option
-from geomsolve.cli.output import to_json
+from geomsolve.cli.output import debug_option, json_option, to_json
 
 
 @click.command("validate", epilog="Example: geomsolve validate problems")
