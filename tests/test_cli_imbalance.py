@@ -211,7 +211,7 @@ def test_the_gram_matrix_of_many_classes_only_when_asked_for(run, n_classes, ful
 
 def test_a_json_problem_asked_again_gives_the_same_answer(run):
     first = strict(run("imbalance", "--dataset", "ham10000", "-t", 0.5, "--json").stdout)
-    again = geomsolve.solve(geomsolve.Imbalance(props=first["problem"]["proportions"], loss=first["problem"]["loss"]))
+    again = geomsolve.solve(geomsolve.Imbalance(**first["problem"]))
     assert again.value == pytest.approx(first["value"], abs=1e-12)
 
 

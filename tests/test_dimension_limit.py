@@ -67,7 +67,7 @@ def test_a_stationary_point_in_the_plane():
     report = ask([0.35, 0.25, 0.2, 0.12, 0.08], 2)
     values, vectors = np.linalg.eigh(report.gram)
     points = vectors[:, -2:] * np.sqrt(values[-2:])
-    p = np.array(report.problem["proportions"])
+    p = report.orbits.proportions[report.orbits.index]
 
     def loss(angles):
         x = np.column_stack([np.cos(angles), np.sin(angles)])

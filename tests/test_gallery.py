@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from geomsolve.batch.gather import gather
+from geomsolve.spec.kinds import kind_of
 
 GALLERY = Path(__file__).parent.parent / "problems"
 ENTRIES = gather([str(GALLERY)])
@@ -42,4 +43,6 @@ def test_is_answered_as_expected(run, tmp_path):
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(row["file"], row["error"]) for row in rows if row["status"] != "ok"] == []
     assert len(rows) == len(ENTRIES)
+    for row in rows:  # the problem of an answer can be asked again
+        kind_of(row["problem"])(**row["problem"], base=Path(row["file"]).parent)
     assert ended.code == 0

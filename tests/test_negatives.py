@@ -259,7 +259,6 @@ def test_the_command_gives_json(run):
     assert {"exact", "bound", "always", "accuracy"} == set(answer["least_negatives"])
     assert answer["problem"]["loss"] == {
         "name": "infonce",
-        "form": "sum",
         "temperature": 0.5,
         "sampling": "iid",
     }

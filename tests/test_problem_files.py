@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from geomsolve import InputError
+from geomsolve import InputError, solve
 from geomsolve.analyses.base import to_json
 from geomsolve.analyses.expectation import misses
 from geomsolve.batch.gather import gather
@@ -501,3 +501,28 @@ class TestMalformed:
         ended = run("validate", path)  # asserts that there is no traceback
         assert ended.code in (0, 2)
         assert bool(ended.stderr) == (ended.code == 2)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        {"kind": "imbalance", "dataset": "ham10000"},
+        {"kind": "imbalance", "counts": [6, 3, 3], "loss": {"name": "supcon", "full_batch": True}},
+        {"kind": "threshold", "props": [0.8, 0.2]},
+        {"kind": "negatives", "props": [0.7, 0.3], "negatives": [1, 4], "loss": {"temperature": 0.5}},
+        {"kind": "negatives", "joint": [[0.4, 0.1], [0.1, 0.4]], "negatives": [4], "loss": {"temperature": 0.5}},
+        {"kind": "realizable", "weighting": "yaware", "labels": [20, 25, 30]},
+        {"kind": "check", "counts": [6, 3, 3], "loss": {"name": "supcon", "full_batch": True}, "steps": 3},
+        {"kind": "check", "props": [0.7, 0.3], "steps": 3},
+    ],
+    ids=lambda p: "-".join(map(str, p.values()))[:40],
+)
+def test_the_problem_of_an_answer_can_be_asked_again(problem):
+    if problem["kind"] == "check":
+        pytest.importorskip("torch")
+
+    def answered(question):
+        return json.loads(to_json(solve(kinds()[question["kind"]](**question)).to_dict()))
+
+    first = answered(problem)
+    assert answered(first["problem"])["problem"] == first["problem"]

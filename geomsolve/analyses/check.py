@@ -219,8 +219,9 @@ def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) 
         report, companion = predict(problem)
         predicted = Prediction.of_loss(report)
         loss = make_loss(problem.loss.name, problem.loss.parameters)
-        known = {"loss": {"name": loss.name, **loss.parameters()}, "proportions": problem.proportions}
-        known["samples"] = len(trial.population)
+        known = {"loss": {"name": loss.name, **loss.parameters()}}
+        if not getattr(loss, "full_batch", False):  # whose samples the counts say
+            known["samples"] = len(trial.population)
     found = train(problem, trial, progress)
     error = gram_error(found.gram, predicted.gram)
     verdict = "moved" if companion else judge(predicted, found, error)

@@ -116,11 +116,6 @@ class ImbalanceReport(Report):
         return plain
 
 
-def stated(problem: Imbalance, loss: Loss) -> dict[str, Any]:
-    """The problem with every parameter of the loss, and proportions however the classes were given."""
-    return understood(problem, loss={"name": loss.name, **loss.parameters()}, proportions=problem.proportions)
-
-
 def imbalance(problem: Imbalance) -> ImbalanceReport:
     """Answer the question of :class:`Imbalance`, with a proof."""
     loss = make_loss(problem.loss.name, problem.loss.parameters)
@@ -146,7 +141,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
         unique = False if excess <= 1e-12 * max(1.0, abs(proof.value)) else None
     threshold = nearest_collapse_temperature(loss, orbits) if objective.decides else None
     return ImbalanceReport(
-        problem=stated(problem, loss),
+        problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
         names=problem.class_names,
         orbits=orbits,
         orbit_cosines=cosines,
@@ -194,7 +189,7 @@ def limit_dimension(problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer
     solution, proof = answer.solution, answer.certificate
     structure = classify(classes, solution.cosines, proof.gap if proof.certified else 0.0, limited=True)
     return ImbalanceReport(
-        problem=stated(problem, loss),
+        problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
         names=problem.class_names,
         orbits=classes,
         orbit_cosines=solution.cosines,

@@ -38,7 +38,7 @@ from geomsolve.gram.structure import Structure, classify, names_of
 from geomsolve.losses import Objective, make_loss
 from geomsolve.losses.joint import joint_objective
 from geomsolve.solvers.choose import Answer, refuse_oversize, solve_objective
-from geomsolve.spec.negatives import MOST_NEGATIVES, Negatives
+from geomsolve.spec.negatives import MOST_NEGATIVES, TAKEN, Negatives
 
 LOG_LARGEST = 709.0
 """e to this power is still a floating-point number."""
@@ -86,11 +86,15 @@ class Least:
 
 @dataclass(frozen=True)
 class NegativesReport(Report):
-    """``limit`` in nats, with its own certificate and ``structure``, the geometry that attains it; ``rows`` by k."""
+    """``limit`` in nats, with its own certificate and ``structure``, the geometry that attains it; ``rows`` by k.
+
+    ``names`` and ``proportions`` (K,) of the classes, or of the points of a joint distribution.
+    """
 
     command: ClassVar[str] = "negatives"
 
     names: tuple[str, ...]
+    proportions: tuple[float, ...]
     limit: float
     lower_bound: float
     gap: float
@@ -197,10 +201,11 @@ def negatives(problem: Negatives) -> NegativesReport:
         )
     least = least_sufficient(off_by, never_beyond, problem.accuracy)
     decisive = [] if least[0] is None else [answer(k, decoupled) for k in (least[0], least[0] - 1) if k > 0]
-    settings.pop("negatives")
+    taken = {key: settings[key] for key in TAKEN}
     return NegativesReport(
-        problem=understood(problem, loss={"name": loss.name, **settings}, proportions=problem.proportions),
+        problem=understood(problem, loss={"name": loss.name, **taken}),
         names=problem.class_names,
+        proportions=problem.proportions,
         limit=limit,
         lower_bound=at_limit.certificate.lower_bound,
         gap=at_limit.certificate.gap,

@@ -139,6 +139,7 @@ class RealizableReport(Report):
         del plain["orbits"], plain["limited"], plain["check"]
         if self.check is not None:
             plain["check"] = self.check.to_dict()
+        plain["samples"], plain["distinct"] = self.orbits.n_classes, self.orbits.n_orbits
         plain["labels"] = [
             {"name": name, "count": int(n)} for name, n in zip(plain.pop("names"), self.orbits.sizes, strict=True)
         ]
@@ -213,13 +214,11 @@ def _cases(problem: Realizable, weighting: Weighting) -> CasesReport:
     return CasesReport(_understood(problem, weighting), weighting.condition, tuple(cases))
 
 
-def _understood(problem: Realizable, weighting: Weighting, target: Target | None = None) -> dict[str, Any]:
+def _understood(problem: Realizable, weighting: Weighting) -> dict[str, Any]:
     similarity = problem.similarity or weighting.similarity
     known = understood(problem, **weighting.parameters(), similarity=similarity)
     if weighting.name == "xclr":
         known["target_temperature"] = problem.target_temperature or problem.temperature
-    if target is not None:
-        known["samples"], known["distinct"] = target.orbits.n_classes, target.orbits.n_orbits
     if isinstance(problem.labels, tuple) and len(problem.labels) > SHOWN:
         known["labels"] = f"{len(problem.labels):,} labels"
     return known
@@ -284,7 +283,7 @@ def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) ->
         attained = None if attained is None else np.maximum(2 * (1 - attained), 0.0)
     figures = verdict.spectrum
     return RealizableReport(
-        problem=_understood(problem, weighting, target),
+        problem=_understood(problem, weighting),
         verdict=verdict.kind,
         reason=_reason(problem, weighting, target, verdict, completion),
         target={

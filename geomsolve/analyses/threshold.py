@@ -160,8 +160,10 @@ class ThresholdReport(Report):
     """
 
     command: ClassVar[str] = "threshold"
+    apart: ClassVar[tuple[str, ...]] = ("names", "proportions")
 
     names: tuple[str, ...]
+    proportions: tuple[float, ...]
     over: str
     threshold: dict[str, Any] | None
     reason: str | None
@@ -176,8 +178,7 @@ class ThresholdReport(Report):
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         plain = super().to_dict(**detail)
         plain["classes"] = [
-            {"name": name, "proportion": p}
-            for name, p in zip(plain.pop("names"), self.problem["proportions"], strict=True)
+            {"name": name, "proportion": p} for name, p in zip(self.names, self.proportions, strict=True)
         ]
         return plain
 
@@ -206,8 +207,9 @@ def threshold(problem: Threshold) -> ThresholdReport:
     upwards = nearest is None or nearest.after
     possible = objective.decides and has_majority(orbits)
     return ThresholdReport(
-        problem=understood(problem, loss={"name": loss.name, **loss.parameters()}, proportions=problem.proportions),
+        problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
         names=names,
+        proportions=problem.proportions,
         over=problem.over,
         threshold=None
         if nearest is None

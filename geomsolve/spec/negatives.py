@@ -15,6 +15,8 @@ from geomsolve.spec.lists import read_numbers
 from geomsolve.spec.matrices import FloatArray, Rows, as_rows, read_matrix
 
 LOSSES = ("infonce", "dcl")
+TAKEN = ("temperature", "sampling")
+"""Parameters that the question takes with the loss."""
 
 MOST_NEGATIVES = 10**9
 """Largest k that is asked about: beyond it R(k) differs from its limit by less than the gap of a certified answer."""
@@ -71,7 +73,7 @@ class Negatives(ClassProblem, LossProblem):
         if loss.name not in LOSSES:
             raise ValueError(f"wanted {' or '.join(LOSSES)}, whose limit is the cross-entropy, got {loss.name!r}")
         for key in loss.parameters:
-            if key not in ("temperature", "sampling"):
+            if key not in TAKEN:
                 raise ValueError(f"this question takes a temperature and a sampling with the loss, not {key!r}")
         return loss
 

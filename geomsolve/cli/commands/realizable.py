@@ -140,7 +140,7 @@ def setting(report: RealizableReport) -> str:
             shown.append(f"{key.replace('_', ' ')} {value if isinstance(value, str) else f'{value:g}'}")
     shown.append(f"self pairs {p['self_pairs']}d")
     shown.append(f"weights normalised by {p['normalise']}")
-    samples = f"{p['samples']:,} samples, {p['distinct']:,} different"
+    samples = f"{report.orbits.n_classes:,} samples, {report.orbits.n_orbits:,} different"
     return f"Weighting {p['weighting']}, {', '.join(shown)}; {samples}."
 
 

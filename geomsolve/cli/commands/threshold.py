@@ -39,7 +39,7 @@ def show(report: ThresholdReport, screen: Console, *, quiet: bool) -> None:
     screen.print(sentence(report), style="bold")
     if quiet:
         return
-    shares = report.problem["proportions"]
+    shares = report.proportions
     classes = ", ".join(number(p, 4) for p in shares) if len(shares) <= 8 else f"{len(shares):,} classes"
     loss = {key: value for key, value in report.problem["loss"].items() if key != report.over}
     screen.print(f"{loss_phrase(loss)}, proportions {classes}.\n")
