@@ -447,8 +447,19 @@ def test_the_installed_command_and_the_module_are_the_same(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("args", ["--help", "list losses", "list datasets --json"])
-def test_a_reader_that_leaves_early_is_no_error(args):
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        ("--help", 0),
+        ("list losses", 0),
+        ("list datasets --json", 0),
+        ("imbalance --props 0.7,0.2,0.1", 0),
+        ("imbalance --props 0.7,0.2,0.1 --dim 1", 1),
+        ("imbalance --props 0.7,0.2,0.1 --dim 1 --json", 1),
+        ("imbalance --props 0.7,0.2", 2),
+    ],
+)
+def test_a_reader_that_leaves_early_changes_no_exit_code(args, code):
     process = subprocess.run(
         f"{shlex.quote(str(Path(sys.executable).parent / 'geomsolve'))} {args} | true; exit ${{PIPESTATUS[0]}}",
         shell=True,
@@ -457,8 +468,8 @@ def test_a_reader_that_leaves_early_is_no_error(args):
         text=True,
         check=False,
     )
-    assert process.returncode == 0
-    assert process.stderr == ""
+    assert process.returncode == code
+    assert process.stderr.count("\n") == (code == 2)
 
 
 def test_standard_input_in_a_pipe():

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from geomsolve._version import __version__
+from geomsolve.cli.reader import while_read
 from geomsolve.errors import GeomsolveError, InputError, nearest
 
 _COMMANDS = Path(__file__).parent / "commands"
@@ -79,9 +80,10 @@ def main() -> None:
     # one thread of linear algebra: more gain little on these sizes, and cost much on a machine that is shared
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     debug = "--debug" in sys.argv[1:]
+    code = 0
     try:
-        code = cli.main(prog_name="geomsolve", standalone_mode=False)
-        sys.stdout.flush()
+        with while_read():
+            code = cli.main(prog_name="geomsolve", standalone_mode=False)
     except click.UsageError as error:
         where = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
         fail(f"{error.format_message()}{where}", 2)
@@ -89,12 +91,6 @@ def main() -> None:
         fail(error.format_message(), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         fail("interrupted", 130)
-    except (BrokenPipeError, SystemExit) as error:
-        if isinstance(error, SystemExit) and error.code != 1:
-            raise
-        # whoever read us has gone, which click and rich turn into exit code 1; commands return theirs
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except GeomsolveError as error:
         if debug:
             raise

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from geomsolve.analyses.base import Report
 from geomsolve.analyses.base import to_json as to_json
+from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
 from geomsolve.plots import check_file, render
 from geomsolve.spec.base import Problem
@@ -103,8 +104,9 @@ class Output:
             write_atomically(self.out, text + "\n")
         if self.plot and picture:
             write_atomically(self.plot, picture)
-        if self.as_json:
-            click.echo(text)
-        else:
-            show(report, console(no_color=self.no_color), quiet=self.quiet)
+        with while_read():
+            if self.as_json:
+                click.echo(text)
+            else:
+                show(report, console(no_color=self.no_color), quiet=self.quiet)
         return report.exit_code

@@ -24,6 +24,7 @@ from geomsolve.batch.rows import EXIT_CODES, exit_code, row_of
 from geomsolve.batch.table import to_csv
 from geomsolve.batch.workers import BACKENDS, outcomes
 from geomsolve.cli.output import console, debug_option, no_color_option, refuse_overwriting, to_json, write_atomically
+from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
 from geomsolve.spec.documents import Entry
 
@@ -108,7 +109,7 @@ def command(
             click.echo(f"Note: {len(others):,} rows of files not named here are kept as well", err=True)
     answers = answered(entries, rows, jobs=jobs, backend=backend, scheduler=scheduler, timeout=timeout)
     screen = Console(stderr=True, no_color=no_color or None)
-    with closing(with_progress(answers, len(rows), len(entries), screen, quiet=quiet)) as stream:
+    with while_read(), closing(with_progress(answers, len(rows), len(entries), screen, quiet=quiet)) as stream:
         for position, row in stream:
             rows[position] = row
             if ledger:
@@ -124,7 +125,8 @@ def command(
     if csv_file is not None:
         write_atomically(csv_file, to_csv(row for _, row in table))
     if not as_json:
-        show(table, len(entries) - len(rows), console(no_color=no_color), quiet=quiet)
+        with while_read():
+            show(table, len(entries) - len(rows), console(no_color=no_color), quiet=quiet)
     return exit_code(rows.values())
 
 

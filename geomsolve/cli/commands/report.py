@@ -15,6 +15,7 @@ from geomsolve.batch.rows import exit_code
 from geomsolve.cli.commands.batch import answered, headline, with_progress
 from geomsolve.cli.output import debug_option, refuse_overwriting, write_atomically
 from geomsolve.cli.page import Row, page
+from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
 from geomsolve.plots import check_matplotlib
 
@@ -55,7 +56,8 @@ def command(paths: tuple[str, ...], out: str, jobs: int | None, quiet: bool) -> 
         raise InputError("there is no answer to report")
     write_atomically(out, page(rows, headline))
     if not quiet:
-        click.echo(f"{len(rows):,} answer{'' if len(rows) == 1 else 's'} on {out}")
+        with while_read():
+            click.echo(f"{len(rows):,} answer{'' if len(rows) == 1 else 's'} on {out}")
     return exit_code(rows)
 
 

@@ -9,6 +9,7 @@ import click
 from geomsolve.analyses.base import SCHEMA, versions
 from geomsolve.batch.gather import gather
 from geomsolve.cli.output import debug_option, json_option, to_json
+from geomsolve.cli.reader import while_read
 
 
 @click.command("validate", epilog="Example: geomsolve validate problems")
@@ -27,7 +28,8 @@ def command(paths: tuple[str, ...], as_json: bool, quiet: bool) -> int:
     if as_json:
         found = [{**asdict(c.place), "file": c.file, "field": c.field, "message": c.message} for c in complaints]
         head = {"schema": SCHEMA, "command": "validate", "problem": {"paths": list(paths)}, "versions": versions()}
-        click.echo(to_json({**head, "files": files, "problems": len(entries), "complaints": found}))
+        with while_read():
+            click.echo(to_json({**head, "files": files, "problems": len(entries), "complaints": found}))
     elif complaints:
         for complaint in complaints:
             click.echo(str(complaint), err=True)
