@@ -319,11 +319,24 @@ BAD = {
     "whole numbers": (lambda f, z, y: np.save(f / "z.npy", z.astype(int)), "embeddings", "int64"),
     "three axes": (lambda f, z, y: np.save(f / "z.npy", z[None]), "embeddings", "two dimensions"),
     "objects": (lambda f, z, y: np.save(f / "z.npy", np.array([{}, 1], object)), "embeddings", "cannot be read"),
-    "text": (lambda f, z, y: (f / "z.npy").write_text("hello"), "embeddings", "cannot be read"),
+    "text": (lambda f, z, y: (f / "z.npy").write_text("hello"), "embeddings", r"it is no \.npy file"),
+    "text for labels": (lambda f, z, y: (f / "y.npy").write_text("hello"), "labels", r"it is no \.npy file"),
     "empty": (lambda f, z, y: (f / "z.npy").write_bytes(b""), "embeddings", "cannot be read"),
+    "no rows": (lambda f, z, y: np.save(f / "z.npy", z[:0]), "embeddings", "empty: an array of 0 rows and 6 columns"),
+    "no columns": (lambda f, z, y: np.save(f / "z.npy", z[:, :0]), "embeddings", "empty: an array of 100 rows"),
     "absent": (lambda f, z, y: (f / "z.npy").unlink(), "embeddings", "no file"),
     "absent labels": (lambda f, z, y: (f / "y.npy").unlink(), "labels", "no file"),
 }
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e200, 2.0**1023])
+def test_length_of_rows_does_not_matter(files, scale):
+    folder, _ = files
+    z = np.eye(3)[np.load(folder / "y.npy")]
+    np.save(folder / "z.npy", scale * z)
+    found = ask(folder)
+    assert np.array_equal(found.measured.gram, np.eye(3))
+    assert found.lengths == (scale, scale)
 
 
 @pytest.mark.parametrize("case", BAD)

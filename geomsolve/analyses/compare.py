@@ -212,23 +212,28 @@ def read(problem: Compare, codes: IntArray, n_classes: int, keep: IntArray, prog
     sums, kept = np.zeros((0, 0)), np.zeros((0, 0))
     trouble = {"not finite": [0, 0], "zero": [0, 0]}
     for chunk in rows.chunks():
-        block = chunk.astype(np.float64)
+        with np.errstate(over="ignore"):  # of wider numbers, which are then not finite
+            block = chunk.astype(np.float64)
         size = block.shape[0]
         if done == 0:
             sums, kept = np.zeros((n_classes, block.shape[1])), np.zeros((keep.size, block.shape[1]))
         if done + size > n:
             done += size
             break
-        lengths = np.linalg.norm(block, axis=1)
-        for kind, wrong in (("not finite", ~np.isfinite(lengths)), ("zero", lengths == 0)):
+        largest = np.abs(block).max(axis=1)
+        for kind, wrong in (("not finite", ~np.isfinite(largest)), ("zero", largest == 0)):
             if wrong.any():
                 if not trouble[kind][0]:
                     trouble[kind][1] = done + int(np.argmax(wrong))
                 trouble[kind][0] += int(wrong.sum())
-        usable = np.isfinite(lengths) & (lengths > 0)
+        usable = np.isfinite(largest) & (largest > 0)
         if usable.all():
-            low, high = min(low, float(lengths.min())), max(high, float(lengths.max()))
+            block /= largest[:, None]  # first, so that no square is too large or too small for a number
+            lengths = np.linalg.norm(block, axis=1)
             block /= lengths[:, None]
+            with np.errstate(over="ignore"):
+                lengths *= largest
+            low, high = min(low, float(lengths.min())), max(high, float(lengths.max()))
             member = csr_array((np.ones(size), (codes[done : done + size], np.arange(size))), shape=(n_classes, size))
             sums += np.asarray(member @ block)
             here = slice(*np.searchsorted(keep, (done, done + size)))

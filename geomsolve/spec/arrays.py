@@ -92,7 +92,9 @@ def open_rows(text: str, base: Path | None, field: str) -> Rows:
 
 def _matrix(shape: tuple[int, ...], dtype: Any, path: Path, field: str) -> None:
     """Refuse anything but floating-point numbers in two dimensions."""
-    if np.dtype(dtype).kind != "f" or len(shape) != 2 or 0 in shape:
+    if len(shape) == 2 and 0 in shape:
+        raise InputError(f"{str(path)!r} is empty: an array of {shape[0]} rows and {shape[1]} columns", field=field)
+    if np.dtype(dtype).kind != "f" or len(shape) != 2:
         raise InputError(
             f"{str(path)!r} holds {np.dtype(dtype)} of shape {tuple(shape)}; wanted floating-point numbers in two "
             "dimensions, one row a sample",
@@ -106,8 +108,17 @@ def _sliced(array: Any) -> Rows:
     return Rows(n, lambda: (np.asarray(array[i : i + size]) for i in range(0, n, size)))
 
 
+def _load(path: Path, field: str, **how: Any) -> Any:
+    """What numpy saved in a file; by itself it takes any other file for pickled data."""
+    start = b"PK" if path.suffix.lower() == ".npz" else np.lib.format.MAGIC_PREFIX
+    with path.open("rb") as file:
+        if file.read(len(start)) != start:
+            raise bad(path, f"it is no {path.suffix.lower()} file", field)
+    return np.load(path, allow_pickle=False, **how)
+
+
 def _npy(path: Path, key: str, field: str) -> Rows:
-    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    array = _load(path, field, mmap_mode="r")
     _matrix(array.shape, array.dtype, path, field)
     return _sliced(array)
 
@@ -133,7 +144,7 @@ def _npz(path: Path, key: str, field: str) -> Rows:
         raise InputError(f"{str(path)!r} holds pickled objects, which are never loaded", field=field)
     _matrix(shape, dtype, path, field)
     if fortran:
-        return _sliced(np.load(path, allow_pickle=False)[member.removesuffix(".npy")])
+        return _sliced(_load(path, field)[member.removesuffix(".npy")])
     n, d = shape
     size = max(1, CHUNK // d)
 
@@ -292,9 +303,9 @@ def _is_whole(text: str) -> bool:
 
 def _labels_array(path: Path, key: str, field: str) -> NDArray[Any]:
     if path.suffix == ".npy":
-        return np.asarray(np.load(path, allow_pickle=False))
+        return np.asarray(_load(path, field))
     if path.suffix == ".npz":
-        with np.load(path, allow_pickle=False) as archive:
+        with _load(path, field) as archive:
             return np.asarray(archive[_one_of(list(archive.files), key, path, field)])
     if path.suffix == ".parquet":
         file = _parquet_file(path, field)
