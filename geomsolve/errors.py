@@ -43,8 +43,8 @@ class SolverError(GeomsolveError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint naming the known word closest to ``word``, then all of them: for messages about unknown names."""
+    """A hint naming the known word closest to ``word``, then the first fifty: for messages about unknown names."""
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
     guess = f"did you mean {close[0]!r}? " if close else ""
-    return f"{guess}known: {', '.join(names)}"
+    return f"{guess}known: {', '.join(names[:50])}{', ...' if len(names) > 50 else ''}"

@@ -192,6 +192,36 @@ class TestDocuments:
         assert line.startswith(f"f.yaml:{place}: ")
         assert words in line
 
+    @pytest.mark.parametrize(
+        ("kind", "expect", "words"),
+        [
+            (
+                "imbalance",
+                "structure: regular simplx",
+                "unknown structure 'regular simplx'; did you mean 'regular simplex'",
+            ),
+            ("imbalance", "groups: [[b, c], [d]]", "unknown class 'd'; known: a, b, c"),
+            ("sweep", "structure: generl at 4 of 5 points", "unknown structure 'generl'; did you mean 'general'"),
+            ("sweep", "structure: 'general at 4, minor collapse at 1 of 5 points'", "did you mean 'minority collapse'"),
+            ("sweep", "structure: minority", "unknown structure 'minority'; did you mean 'minority collapse'"),
+            ("realizable", "verdict: realisable", "unknown verdict 'realisable'; did you mean 'realizable'"),
+            ("diversity", "verdict: hold", "unknown verdict 'hold'; did you mean 'holds'"),
+        ],
+    )
+    def test_expected_names_have_to_be_known(self, tmp_path, kind, expect, words):
+        about = {
+            "imbalance": "props: [0.5, 0.3, 0.2]\nnames: [a, b, c]",
+            "sweep": "props: [0.5, 0.3, 0.2]\nover: {temperature: [1, 2]}",
+            "realizable": "weighting: yaware\nlabels: [1, 2, 3]",
+            "diversity": "latents: rings:7x10",
+        }
+        (tmp_path / "p.yaml").write_text(f"kind: {kind}\n{about[kind]}\nexpect: {{{expect}}}\n")
+        (entry,) = gather([str(tmp_path)])
+        (found,) = entry.complaints
+        assert found.field == f"expect.{expect.split(':')[0]}"
+        assert words in found.message
+        assert found.place.column > 1
+
     def test_bytes_that_are_no_text(self):
         (entry,) = read_entries(b"kind: imbalance\n\xff\xfe", "f.yaml", Path())
         assert str(entry.complaints[0]) == "f.yaml:2:1: this is no UTF-8 text"

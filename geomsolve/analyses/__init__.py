@@ -64,6 +64,7 @@ def validate(problem: Problem) -> None:
 
     That is what the losses and solvers know, and what the function ``validate`` of the analysis knows, if it has one.
     """
+    from geomsolve.analyses.expectation import refuse_unknown
     from geomsolve.gram.orbits import Orbits
     from geomsolve.losses import make_loss
     from geomsolve.solvers.choose import check_solver
@@ -71,6 +72,7 @@ def validate(problem: Problem) -> None:
     from geomsolve.spec.classes import ClassProblem
 
     check_solver(problem.solver)
+    refuse_unknown(problem)
     if isinstance(problem, LossProblem):
         loss = make_loss(problem.registered.name, problem.registered.parameters)
         if isinstance(problem, ClassProblem):  # what a loss needs of the classes, it needs of any two

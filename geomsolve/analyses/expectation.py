@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
+from geomsolve.errors import InputError, nearest
+from geomsolve.gram.structure import KINDS
+from geomsolve.spec.base import Problem
+from geomsolve.spec.classes import ClassProblem
 from geomsolve.spec.expect import Expectation, Near
+from geomsolve.spec.sweep import Sweep
 
 WHERE: dict[str, tuple[tuple[str, ...], ...]] = {
-    "structure": (("structure", "kind"), ("summary",)),
+    "structure": (("structure", "kind"), ("structure",), ("summary",)),
     "verdict": (("verdict",),),
     "groups": (("structure", "groups"), ("merging",), ("collapsed",)),
     "value": (("value",), ("optimum", "value"), ("optimum",), ("limit",)),
@@ -18,6 +25,39 @@ WHERE: dict[str, tuple[tuple[str, ...], ...]] = {
     "position": (("position",),),
 }
 """Where the reports of the various kinds hold what is expected: the first path that there is."""
+
+TRAINED = ("agrees", "contradiction", "not there yet", "elsewhere", "moved")
+VERDICTS = {
+    "realizable": ("realizable", "degenerate", "inconsistent"),
+    "diversity": ("holds", "violated"),
+    "compare": ("matches", "another geometry", "still converging"),
+    "check": TRAINED,
+    "check_weighting": TRAINED,
+}
+"""What the analyses of the kinds that give a verdict may find."""
+
+
+def refuse_unknown(problem: Problem) -> None:
+    """Raise :class:`InputError` for an expected name that no answer to ``problem`` can hold."""
+    expected = problem.expect
+    if expected is None:
+        return
+    if expected.structure is not None:
+        named = [expected.structure]
+        if isinstance(problem, Sweep):  # general at 4, regular simplex at 1 of 5 points
+            named = re.findall(r"(?:^|, )(.*?) at \d+", expected.structure) or named
+        _refuse(named, KINDS, "structure")
+    kind = getattr(problem, "kind", "")
+    if expected.verdict is not None and kind in VERDICTS:
+        _refuse([expected.verdict], VERDICTS[kind], "verdict")
+    if expected.groups and isinstance(problem, ClassProblem):
+        _refuse((name for group in expected.groups for name in group), problem.class_names, "groups", "class")
+
+
+def _refuse(names: Iterable[str], known: tuple[str, ...], key: str, what: str = "") -> None:
+    for name in names:
+        if name not in known:
+            raise InputError(f"unknown {what or key} {name!r}; {nearest(name, known)}", field=f"expect.{key}")
 
 
 def misses(expected: Expectation, answer: dict[str, Any]) -> list[str]:

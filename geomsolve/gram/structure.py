@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import acos, degrees, sqrt
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -20,19 +21,34 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.types import FloatArray
 
+Kind = Literal[
+    "antipodal",
+    "regular simplex",
+    "total collapse",
+    "orthogonal frame",
+    "equiangular",
+    "minority collapse",
+    "symmetric by proportion",
+    "general",
+    "orthoplex",
+    "dimension-limited",
+    "degenerate",
+]
+"""Names of geometries.  Orthoplex (cosines 0 or -1) and dimension-limited are for limited dimension only; degenerate
+means that every geometry is optimal."""
+
+KINDS: tuple[str, ...] = get_args(Kind)
+
 
 @dataclass(frozen=True)
 class Structure:
     """A named geometry and its evidence.
 
-    ``kind`` is one of 'antipodal', 'regular simplex', 'total collapse', 'orthogonal frame', 'equiangular',
-    'minority collapse', 'symmetric by proportion', 'general', and in limited dimension also 'orthoplex' (all cosines
-    0 or -1) and 'dimension-limited'.  ``groups`` lists the classes (their
-    positions) that coincide, one tuple a point that holds two or more.  Angles are in degrees.
-    ``simplex_distance`` is the largest |cosine - (-1/(K-1))|.
+    ``groups`` lists the classes (their positions) that coincide, one tuple a point that holds two or more.  Angles are
+    in degrees.  ``simplex_distance`` is the largest |cosine - (-1/(K-1))|.
     """
 
-    kind: str
+    kind: Kind
     groups: tuple[tuple[int, ...], ...]
     min_cosine: float
     max_cosine: float
@@ -87,6 +103,7 @@ def classify(
     def everywhere(cosine: float) -> bool:
         return low >= cosine - tol and high <= cosine + tol
 
+    kind: Kind
     if n_classes == 2 and everywhere(-1.0):
         kind = "antipodal"
     elif everywhere(simplex):

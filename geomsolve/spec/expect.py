@@ -59,7 +59,7 @@ class Expectation(BaseModel):
     structure: str | None = Field(
         None, description="name of the geometry, such as 'regular simplex', or a sweep's summary"
     )
-    verdict: str | None = Field(None, description="realizable, degenerate or inconsistent")
+    verdict: str | None = Field(None, description="verdict of the analysis, such as realizable, holds or agrees")
     groups: tuple[tuple[ClassName, ...], ...] | None = Field(None, description="names of the classes that coincide")
     value: Near | None = Field(None, description="loss value at the optimum, in nats")
     min_cosine: Near | None = Field(None, description="smallest cosine between two classes")
