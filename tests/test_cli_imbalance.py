@@ -224,6 +224,39 @@ def test_versions_and_the_library_agree_with_the_command(run):
     assert command == json.loads(json.dumps(library))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says", "never"),
+    [
+        (("imbalance", "--counts", "20*1"), "20 classes of proportion 0.05.", "sizes"),
+        (("imbalance", "--counts", "19*1,2"), "20 classes of 2 sizes", "proportion 0.05."),
+        (("imbalance", "--loss", "spectral", "--props", "0.7,0.2,0.1"), "+0.0000", "-0.0000"),
+        (("negatives", "--loss", "dcl", "--props", "0.5,0.3,0.2", "-t", 100), "; 1 brings it within", "1 negatives"),
+        (("spectrum", "--power", "1"), "The only frequency survives.", "All 1"),
+        (("sweep", "--props", "0.8,0.12,0.08", "--over", "temperature=1"), "Proven at 1 point:", "1 points"),
+        (
+            ("threshold", "--props", "0.5,0.3,0.2", "--loss", "infonce", "-t", 0.1, "--over", "negatives"),
+            "at every number of negatives from 1 to inf",
+            "every negatives",
+        ),
+        (
+            ("realizable", "--weighting", "soft-supcon", "--labels", "0,1", "--self-pairs", "exclude"),
+            "(entropic floor) is 0 nats",
+            "-0 ",
+        ),
+        (
+            ("realizable", "--weighting", "yaware", "--labels", "circle:8"),
+            "smallest eigenvalue 0, 0 % of the spectrum",
+            "eigenvalue -",
+        ),
+    ],
+    ids=lambda x: " ".join(map(str, x))[:30] if isinstance(x, tuple) else "",
+)
+def test_one_is_no_plural_and_zero_has_no_sign(run, arguments, says, never):
+    said = " ".join(run(*arguments).stdout.split())
+    assert says in said
+    assert never not in said
+
+
 # --- files -----------------------------------------------------------------------------------------------------------
 
 

@@ -353,7 +353,7 @@ def test_bad_files_get_one_message(files, case):
     ("name", "content", "part"),
     [
         ("z.csv", "1,2\n3,x\n", "'x' in line 2"),
-        ("z.csv", "a,b\n1,2\n\n3\n", "line 4 of .* has 1 columns instead of 2"),
+        ("z.csv", "a,b\n1,2\n\n3\n", "line 4 of .* has 1 column instead of 2"),
         ("z.csv", "", "is empty"),
         ("z.npz", "", "cannot be read"),
         ("z.docx", "1", "known: .npy"),

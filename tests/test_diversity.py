@@ -212,7 +212,7 @@ def test_identity_certificate_is_that_of_the_general_program():
         ({"latents": [[1, 0], [0, 2]]}, "row 2 has length 2"),
         ({"latents": [[1, 0]]}, "at least two"),
         ({"latents": "@no-such-file.npy"}, "no file"),
-        ({"latents": [[1, 0], [0, 1]], "masses": [1]}, "1 masses for 2"),
+        ({"latents": [[1, 0], [0, 1]], "masses": [1]}, "1 mass for 2"),
         ({"latents": [[1, 0], [0, 1]], "masses": [1, 0]}, "number 2"),
         ({"latents": [[1, 0], [0, 1]], "masses": 1}, "list of numbers"),
         ({"latents": 5}, "matrix of numbers"),

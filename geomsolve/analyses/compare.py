@@ -20,7 +20,7 @@ import numpy as np
 
 from geomsolve.analyses.base import Report, jsonable, understood
 from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport, imbalance
-from geomsolve.errors import InputError
+from geomsolve.errors import InputError, counted
 from geomsolve.gram.measure import Measurement, gram_error
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify, names_of
@@ -207,7 +207,9 @@ def read(problem: Compare, codes: IntArray, n_classes: int, keep: IntArray, prog
     rows = open_rows(problem.embeddings, problem.base, "embeddings")
     n = codes.size
     if rows.count is not None and rows.count != n:
-        raise InputError(f"{n:,} labels for {rows.count:,} embeddings; give one label a row", field="labels")
+        raise InputError(
+            f"{counted(n, 'label')} for {counted(rows.count, 'embedding')}; give one label a row", field="labels"
+        )
     done, low, high = 0, np.inf, 0.0
     sums, kept = np.zeros((0, 0)), np.zeros((0, 0))
     trouble = {"not finite": [0, 0], "zero": [0, 0]}
@@ -241,11 +243,11 @@ def read(problem: Compare, codes: IntArray, n_classes: int, keep: IntArray, prog
         done += size
         progress(done, n)
     if done != n:
-        found = "more" if done > n else f"{done:,}"
-        raise InputError(f"{n:,} labels for {found} embeddings; give one label a row", field="labels")
+        found = "more embeddings" if done > n else counted(done, "embedding")
+        raise InputError(f"{counted(n, 'label')} for {found}; give one label a row", field="labels")
     for kind, (count, first) in trouble.items():
         if count:
-            some = f"{count:,} rows are" if count > 1 else "1 row is"
+            some = f"{counted(count, 'row')} {'is' if count == 1 else 'are'}"
             raise InputError(
                 f"{problem.embeddings}: {some} {kind}, first row {first} (counted from 0); such rows have no "
                 "direction: remove them with their labels",

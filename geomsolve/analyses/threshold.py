@@ -254,7 +254,7 @@ def unchanged(path: Path) -> str:
     """That collapse is, or is not, optimal all along the path."""
     low, high = path.value(path.scan[0]), path.value(path.scan[-1])
     state = "optimal" if collapse_is_optimal(*path.at(path.scan[0])) else "not optimal"
-    name = "majority share" if path.over == "majority" else path.over
+    name = {"majority": "majority share", "negatives": "number of negatives"}.get(path.over, path.over)
     return f"collapse is {state} at every {name} from {low:.4g} to {high:.7g}"
 
 

@@ -98,7 +98,7 @@ def main() -> None:
             fail(f"{flag_of(error.field)}: {error.message}", error.exit_code)
         fail(str(error), error.exit_code)
     except MemoryError:
-        fail("out of memory; use fewer distinct proportions", 3)
+        fail("out of memory; use fewer classes of different size, or fewer labels", 3)
     except OSError as error:
         if debug:
             raise

@@ -18,6 +18,7 @@ from geomsolve import plots
 from geomsolve._version import __version__
 from geomsolve.analyses.expectation import look
 from geomsolve.cli.main import flag_of
+from geomsolve.errors import counted
 
 Row = dict[str, Any]
 
@@ -110,7 +111,7 @@ def shown(value: Any) -> str:
     """A figure as text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.9g}" if isinstance(value, float) else str(value)
+    return f"{value:z.9g}" if isinstance(value, float) else str(value)
 
 
 def page(rows: Sequence[Row], headline: Callable[[Row], str]) -> str:
@@ -134,7 +135,7 @@ def page(rows: Sequence[Row], headline: Callable[[Row], str]) -> str:
 </head>
 <body>
 <h1>Optimal geometries, with proofs</h1>
-<p class="faint">{len(rows):,} problems: {summary}. Values in nats. Made by geomsolve {__version__}.</p>
+<p class="faint">{counted(len(rows), "problem")}: {summary}. Values in nats. Made by geomsolve {__version__}.</p>
 <input id="filter" type="search" placeholder="Filter: words that a row contains" aria-label="Filter the table">
 <p class="faint" id="shown" role="status">{len(rows)} of {len(rows)} shown</p>
 <div class="wide"><table>

@@ -10,6 +10,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from geomsolve.errors import counted
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.gram.types import FloatArray
 
@@ -17,9 +18,18 @@ COLD, HOT = (33, 102, 172), (178, 24, 43)
 """Colours of cosine -1 and +1: the ends of a scale that stays legible for colour-blind readers; 0 is white."""
 
 
+ROUNDING = 1e-14
+"""Losses in nats, cosines and squared distances no farther from 0 than this are 0 up to rounding."""
+
+
 def number(x: float, digits: int = 6) -> str:
-    """A number for a person: ``digits`` significant ones."""
-    return f"{x:.{digits}g}"
+    """A number for a person: ``digits`` significant ones, and no -0."""
+    return f"{x:z.{digits}g}"
+
+
+def rounded(x: float, digits: int = 6) -> str:
+    """A loss, a cosine or a squared distance for a person."""
+    return number(0.0 if abs(x) <= ROUNDING else x, digits)
 
 
 def colour(cosine: float) -> Style:
@@ -65,7 +75,7 @@ def cosine_grid(cosines: FloatArray, labels: Sequence[str], single: Sequence[boo
                 cells.append(Text("·"))
             else:
                 cosine = float(cosines[a, b])
-                shown = f"{angle_degrees(cosine):.1f}°" if b > a else f"{cosine:+.4f}"
+                shown = f"{angle_degrees(cosine):.1f}°" if b > a else f"{cosine:+z.4f}"
                 cells.append(Text(shown, style=colour(cosine)))
         grid.add_row(Text(labels[a], style="bold"), *cells)
     return grid
@@ -77,11 +87,16 @@ def proof_lines(
     """How sure the answer is, in one or two sentences; ``embedding`` is what the bound holds for."""
     rounding = 1e-15 * max(1.0, abs(value))
     shown = "gap at rounding level" if gap <= rounding else f"gap {gap:.1e}"
-    figures = f"loss value {number(value, 9)} nats; no {embedding} goes below {number(lower_bound, 9)} ({shown})"
+    figures = f"loss value {rounded(value, 9)} nats; no {embedding} goes below {rounded(lower_bound, 9)} ({shown})"
     if certified:
         return f"Proven: {figures}."
     allowed = tolerance * max(1.0, abs(value))
     return f"NOT PROVEN: {figures}; a proof needs a gap of at most {allowed:.1e}. Try another --solver."
+
+
+def effort(solver: dict[str, Any]) -> str:
+    """What solving took."""
+    return f"{counted(solver['iterations'], 'step')}, {solver['seconds']:.2g} s"
 
 
 BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-:=+*#"

@@ -23,7 +23,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geomsolve.errors import InputError
+from geomsolve.errors import InputError, counted
 from geomsolve.spec.lists import read_names
 
 CHUNK = 2**22
@@ -220,7 +220,7 @@ def _csv(path: Path, key: str, field: str) -> Rows:
 def _row(line: str, delimiter: str, width: int, place: str, field: str) -> list[float]:
     cells = line.split(delimiter)
     if len(cells) != width:
-        raise InputError(f"{place} has {len(cells)} columns instead of {width}", field=field)
+        raise InputError(f"{place} has {counted(len(cells), 'column')} instead of {width}", field=field)
     try:
         return [float(cell) for cell in cells]
     except ValueError:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from geomsolve.errors import counted
 from geomsolve.spec.base import Problem
 from geomsolve.spec.datasets import dataset
 from geomsolve.spec.lists import read_names, read_numbers
@@ -116,7 +117,9 @@ class ClassProblem(Problem):
             known = f"{', '.join(self.SOURCES[:-1])} or {self.SOURCES[-1]}"
             raise ValueError(f"give the classes by exactly one of {known}; found {found}")
         if self.names is not None and len(self.names) != len(self.proportions):
-            raise ValueError(f"{len(self.names)} names for {len(self.proportions)} classes; give one name a class")
+            raise ValueError(
+                f"{counted(len(self.names), 'name')} for {len(self.proportions)} classes; give one name a class"
+            )
 
     @property
     def source(self) -> str:

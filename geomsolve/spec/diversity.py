@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from geomsolve.errors import counted
 from geomsolve.spec.base import Problem
 from geomsolve.spec.latents import check_unit, generate, is_generated, read_points
 from geomsolve.spec.lists import read_numbers
@@ -72,7 +73,7 @@ class Diversity(Problem):
         if len(given) > 1:
             raise ValueError(f"give at most one of {', '.join(RESTRICTIONS)}; found {' and '.join(given)}")
         if self.masses is not None and len(self.masses) != n:
-            raise ValueError(f"{len(self.masses)} masses for {n} points; give one mass a point")
+            raise ValueError(f"{counted(len(self.masses), 'mass', 'masses')} for {n} points; give one mass a point")
         if self.shared_coordinates is not None and self.shared_coordinates > d:
             raise ValueError(f"{self.shared_coordinates} shared coordinates, but the latents have {d}")
         if self.support is not None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geomsolve.errors import nearest
+from geomsolve.errors import counted, nearest
 from geomsolve.spec.lists import read_numbers
 
 if TYPE_CHECKING:
@@ -245,9 +245,8 @@ def _rows(rows: list[tuple[int, list[str]]], place: Callable[[int], str], *, bla
                 raise ValueError(f"an entry is empty{place(number)}")
         table.append(row)
         if len(row) != len(table[0]):
-            raise ValueError(
-                f"all rows must have {len(table[0])} entries like the first, but {len(row)}{place(number)}"
-            )
+            first = counted(len(table[0]), "entry", "entries")
+            raise ValueError(f"all rows must have {first} like the first, but {len(row)}{place(number)}")
     return np.array(table, dtype=np.float64)
 
 
@@ -272,7 +271,9 @@ def _array(value: Any) -> FloatArray:
     rows = [list(row) if hasattr(row, "__len__") and not isinstance(row, str) else [row] for row in value]
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
-            raise ValueError(f"label {number} has {len(row)} numbers, the first has {len(rows[0])}; make them equal")
+            raise ValueError(
+                f"label {number} has {counted(len(row), 'number')}, the first has {len(rows[0])}; make them equal"
+            )
         if any(isinstance(x, (bool, str)) or x is None for x in row):
             raise ValueError(f"label {number} is {value[number - 1]!r}, not a number")
     try:

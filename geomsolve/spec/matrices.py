@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from geomsolve.errors import counted
 from geomsolve.spec.lists import _existing, _number, _text
 
 FloatArray = NDArray[np.float64]
@@ -72,5 +73,7 @@ def _parse(text: str, base: Path | None) -> tuple[list[list[float]], str]:
         if tokens:
             rows.append([_number(token, f" in row {number}{where}") for token in tokens])
             if len(rows[-1]) != len(rows[0]):
-                raise ValueError(f"row {number}{where} has {len(rows[-1])} numbers, the first row has {len(rows[0])}")
+                raise ValueError(
+                    f"row {number}{where} has {counted(len(rows[-1]), 'number')}, the first row has {len(rows[0])}"
+                )
     return rows, where.replace(" of ", " in ", 1)

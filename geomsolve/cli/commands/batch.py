@@ -25,7 +25,7 @@ from geomsolve.batch.table import to_csv
 from geomsolve.batch.workers import BACKENDS, outcomes
 from geomsolve.cli.output import console, debug_option, no_color_option, refuse_overwriting, to_json, write_atomically
 from geomsolve.cli.reader import while_read
-from geomsolve.errors import InputError
+from geomsolve.errors import InputError, counted
 from geomsolve.spec.documents import Entry
 
 TABLE_ROWS = 60
@@ -106,7 +106,7 @@ def command(
         left = len(entries) - len(rows)
         click.echo(f"Note: {len(rows):,} of {len(entries):,} answers are kept, {left:,} to go", err=True)
         if others:
-            click.echo(f"Note: {len(others):,} rows of files not named here are kept as well", err=True)
+            click.echo(f"Note: also kept: {counted(len(others), 'row')} of files not named here", err=True)
     answers = answered(entries, rows, jobs=jobs, backend=backend, scheduler=scheduler, timeout=timeout)
     screen = Console(stderr=True, no_color=no_color or None)
     with while_read(), closing(with_progress(answers, len(rows), len(entries), screen, quiet=quiet)) as stream:
@@ -181,7 +181,7 @@ def show(table: list[tuple[Entry, Row]], unsolved: int, screen: Console, *, quie
     screen.print()
     screen.print(grid)
     if len(shown) < len(table):
-        screen.print(f"and {len(table) - len(shown):,} more rows, in --out and --csv.")
+        screen.print(f"{len(table) - len(shown):,} more in --out and --csv.")
     screen.print("\nGap: by how much a better embedding could undercut the answer at most, in nats.")
     for entry, row in shown:
         if row["error"]:
@@ -193,8 +193,8 @@ def show(table: list[tuple[Entry, Row]], unsolved: int, screen: Console, *, quie
 def sentence(table: list[tuple[Entry, Row]], unsolved: int) -> str:
     """How many problems, and what became of them."""
     counts = Counter(row["status"] for _, row in table)
-    total = f"{len(table):,} problem{'' if len(table) == 1 else 's'}"
-    stopped = f" Stopped there; {unsolved:,} were not answered." if unsolved else ""
+    total = counted(len(table), "problem")
+    stopped = f" Stopped there; {unsolved:,} {'was' if unsolved == 1 else 'were'} not answered." if unsolved else ""
     if counts["ok"] < len(table):
         return f"{total}: {spread(counts)}.{stopped}"
     expecting = all(entry.problem is not None and entry.problem.expect for entry, _ in table)

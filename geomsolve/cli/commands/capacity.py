@@ -11,7 +11,7 @@ from rich.table import Table
 from geomsolve.analyses.capacity import CapacityReport, capacity
 from geomsolve.cli.options import output_options
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import cosine_grid, number
+from geomsolve.cli.render import cosine_grid, number, rounded
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.spec.capacity import Capacity
 
@@ -52,7 +52,7 @@ def show(report: CapacityReport, screen: Console, *, quiet: bool) -> None:
     rows = [row for row in report.bounds if "max_cosine" in row]
     for row in sorted(rows, key=lambda row: float(row["max_cosine"])):
         cosine = row["max_cosine"]
-        table.add_row(row["name"], number(cosine), f"{angle_degrees(cosine):.4f}°")
+        table.add_row(row["name"], rounded(cosine), f"{angle_degrees(cosine):.4f}°")
     screen.print(table)
     welch = report.bounds[-1]["max_absolute_cosine"]
     screen.print(
@@ -65,7 +65,7 @@ def show(report: CapacityReport, screen: Console, *, quiet: bool) -> None:
 def sentence(report: CapacityReport) -> str:
     """The answer in one sentence."""
     n, dim = report.problem["classes"], report.problem["dim"]
-    angle = f"{report.best_min_angle_deg:.2f}° (cosine {number(report.max_cosine, 4)})"
+    angle = f"{report.best_min_angle_deg:.2f}° (cosine {rounded(report.max_cosine, 4)})"
     where = f"{dim:,} dimension{'' if dim == 1 else 's'}"
     if report.fits_simplex:
         return f"{n:,} classes fit in {where} as a regular simplex: every two are {angle} apart."

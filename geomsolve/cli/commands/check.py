@@ -27,7 +27,7 @@ from geomsolve.cli.options import (
 )
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import number
-from geomsolve.errors import InputError
+from geomsolve.errors import InputError, counted
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.spec.check import Check, CheckWeighting
 
@@ -131,8 +131,8 @@ def show(report: CheckReport, screen: Console, *, quiet: bool) -> None:
         screen.print(f"Within-class scatter (0: every class is one point): {found.within_class:.1e}.")
     ended = "converged" if found.converged else "had not converged"
     screen.print(
-        f"{found.samples:,} free features in {found.dim} dimensions; {found.optimizer} on {found.device} {ended} after "
-        f"{found.steps:,} steps, {found.seconds:.2g} s."
+        f"{found.samples:,} free features in {counted(found.dim, 'dimension')}; {found.optimizer} on {found.device} "
+        f"{ended} after {counted(found.steps, 'step')}, {found.seconds:.2g} s."
     )
     advice = what_to_do(report)
     if advice:
@@ -178,7 +178,8 @@ def what_to_do(report: CheckReport) -> str:
         return f"The loss is still {excess:.2g} nats above the optimum; allow more --steps than {found.steps:,}."
     needed = report.prediction.least_dimension
     if report.verdict == "elsewhere" and needed is not None and found.dim < needed:
-        return f"{found.dim} dimensions are too few: the predicted geometry needs {needed}."
+        few = f"{counted(found.dim, 'dimension')} {'is' if found.dim == 1 else 'are'} too few"
+        return f"{few}: the predicted geometry needs {needed}."
     if report.verdict == "elsewhere":
         return (
             "Where the loss is as predicted, it is so flat (low temperature, rare classes) that training does not "
@@ -230,4 +231,4 @@ def pair(report: CheckReport, at: tuple[int, int]) -> str:
 
 def cosine(x: float) -> str:
     """A cosine with its angle."""
-    return f"{x:+.4f} ({angle_degrees(float(np.clip(x, -1, 1))):.1f}°)"
+    return f"{x:+z.4f} ({angle_degrees(float(np.clip(x, -1, 1))):.1f}°)"

@@ -17,8 +17,8 @@ from geomsolve.cli.commands.check import cosine
 from geomsolve.cli.commands.imbalance import setting
 from geomsolve.cli.options import loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output, refuse_overwriting
-from geomsolve.cli.render import listing, number
-from geomsolve.errors import InputError
+from geomsolve.cli.render import listing, number, rounded
+from geomsolve.errors import InputError, counted
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.spec.compare import Compare
 
@@ -78,7 +78,7 @@ def show(report: CompareReport, screen: Console, *, quiet: bool) -> None:
         if max(1 - low, high - 1) < UNIT
         else (f"They were brought to unit length (it ran from {number(low, 3)} to {number(high, 3)}).")
     )
-    screen.print(f"{sum(report.counts):,} embeddings in {report.dim:,} dimensions. {lengths}")
+    screen.print(f"{sum(report.counts):,} embeddings in {counted(report.dim, 'dimension')}. {lengths}")
     screen.print(
         f"Within-class scatter {found.within_class:.3g}: the mean squared distance to the class mean, 0 when every "
         f"class is one point. NC1, its ratio to the scatter between classes: {found.nc1:.3g}."
@@ -90,13 +90,13 @@ def show(report: CompareReport, screen: Console, *, quiet: bool) -> None:
         screen.print(f"Classes whose means coincide: {merged}.")
     loss = report.loss_on_data
     proof = "proven" if predicted.certified else "NOT PROVEN"
-    optimum = f"the optimum is {number(predicted.value, 6)} nats ({proof}, gap {predicted.gap:.1e})"
+    optimum = f"the optimum is {rounded(predicted.value, 6)} nats ({proof}, gap {predicted.gap:.1e})"
     if loss.value is None:
         screen.print(f"Loss on your embeddings: not evaluated ({loss.missing}); {optimum}.")
         return
     error = f" ± {loss.standard_error:.1e}" if loss.standard_error else ""
     part = "" if loss.samples == sum(report.counts) else f", on {loss.samples:,} of the samples"
-    screen.print(f"Loss on your embeddings: {number(loss.value, 6)}{error} nats{part}; {optimum}.")
+    screen.print(f"Loss on your embeddings: {rounded(loss.value, 6)}{error} nats{part}; {optimum}.")
 
 
 def sentence(report: CompareReport) -> str:

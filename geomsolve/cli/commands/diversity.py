@@ -11,7 +11,7 @@ from rich.table import Table
 from geomsolve.analyses.diversity import DiversityReport, diversity
 from geomsolve.cli.options import output_options, solver_options
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import number, proof_lines
+from geomsolve.cli.render import effort, number, proof_lines
 from geomsolve.losses.parameters import TEMPERATURE
 from geomsolve.spec.diversity import Diversity
 
@@ -78,9 +78,7 @@ def show(report: DiversityReport, screen: Console, *, quiet: bool) -> None:
     if report.solver["name"] == "none":
         screen.print("Nothing had to be solved: the latents themselves pass the certificate.")
     else:
-        screen.print(
-            f"Solver: {report.solver['name']}; {report.solver['iterations']} steps, {report.solver['seconds']:.2g} s."
-        )
+        screen.print(f"Solver: {report.solver['name']}; {effort(report.solver)}.")
     change = what_would_change(report, product)
     if change:
         screen.print(f"\n{change}")
@@ -122,7 +120,7 @@ def table(report: DiversityReport) -> Table:
 
     def add(name: str, value: float, *rest: str) -> None:
         above = value - report.optimum.value
-        grid.add_row(name, f"{value:.5f}", f"{max(above, 0.0):.5f}", *rest)
+        grid.add_row(name, f"{value:z.5f}", f"{max(above, 0.0):.5f}", *rest)
 
     add("the latents", report.identity["value"], str(report.dim), "0")
     shared = report.problem.get("shared_coordinates") or 1
@@ -133,7 +131,7 @@ def table(report: DiversityReport) -> Table:
     for name, optimum in (("the optimum", report.optimum), ("another optimum", report.other_optimum)):
         if optimum is not None:
             add(name, optimum.value, str(optimum.rank), f"{optimum.procrustes_error:.3f}")
-    grid.add_row("entropic floor", f"{report.floor:.5f}", "", "", "")
+    grid.add_row("entropic floor", f"{report.floor:z.5f}", "", "", "")
     return grid
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import cosine_grid, extreme_pair, listing, loss_phrase, number, proof_lines
+from geomsolve.cli.render import cosine_grid, effort, extreme_pair, listing, loss_phrase, number, proof_lines, rounded
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.spec.imbalance import Imbalance
@@ -48,7 +48,7 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
     orbits = report.orbits
     screen.print(setting(report))
     if report.structure.kind == "degenerate":
-        screen.print(f"Why: {report.solver['reason']}.\nInfimum of the loss: {number(report.value, 9)} nats.")
+        screen.print(f"Why: {report.solver['reason']}.\nInfimum of the loss: {rounded(report.value, 9)} nats.")
         return
     screen.print()
     if orbits.n_classes <= max(12, orbits.n_orbits):
@@ -65,8 +65,8 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
         screen.print(proof_lines(report.value, report.lower_bound, report.gap, report.certified, tolerance))
     else:
         screen.print(
-            f"Not certified, because this loss is not convex: best loss found {number(report.value, 9)} nats; no "
-            f"embedding goes below {number(report.lower_bound, 9)}, so it is within {report.gap:.1e} of the optimum."
+            f"Not certified, because this loss is not convex: best loss found {rounded(report.value, 9)} nats; no "
+            f"embedding goes below {rounded(report.lower_bound, 9)}, so it is within {report.gap:.1e} of the optimum."
         )
     unique = {
         True: "It is the only optimum.",
@@ -80,8 +80,7 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
     if simplex:
         screen.print(simplex)
     solver = report.solver
-    effort = f"{solver['iterations']} steps, {solver['seconds']:.2g} s"
-    screen.print(f"Solver: {solver['name']} ({solver['reason']}); {effort}.")
+    screen.print(f"Solver: {solver['name']} ({solver['reason']}); {effort(solver)}.")
     change = what_would_change(report)
     if change:
         screen.print(f"\n{change}")
@@ -101,7 +100,7 @@ def checked(report: ImbalanceReport, problem: Imbalance) -> ImbalanceReport:
 
 def limited_lines(report: ImbalanceReport) -> str:
     """How sure an answer in limited dimension is."""
-    figures = f"loss value {number(report.value, 9)} nats, within {report.gap:.1e} of {number(report.lower_bound, 9)}"
+    figures = f"loss value {rounded(report.value, 9)} nats, within {report.gap:.1e} of {rounded(report.lower_bound, 9)}"
     return (
         f"Best found, {'proven' if report.certified else 'not proven'}: {figures}, below which no embedding goes, "
         "whatever its dimension."
@@ -202,9 +201,11 @@ def setting(report: ImbalanceReport) -> str:
     p = report.orbits.proportions
     if report.orbits.n_classes <= 8:
         classes = "proportions " + ", ".join(number(x, 4) for x in p[report.orbits.index])
+    elif (sizes := np.unique(p).size) == 1:
+        classes = f"{report.orbits.n_classes:,} classes of proportion {number(p[0], 3)}"
     else:
         spread = f"proportions {number(p.max(), 3)} to {number(p.min(), 3)}"
-        classes = f"{report.orbits.n_classes:,} classes of {len(p):,} sizes, {spread}"
+        classes = f"{report.orbits.n_classes:,} classes of {sizes:,} sizes, {spread}"
     return f"{loss_phrase(report.problem['loss'])}, {classes}."
 
 

@@ -13,6 +13,7 @@ from geomsolve.analyses.negatives import NegativesReport, negatives
 from geomsolve.cli.options import class_options, output_options, solver_options
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import listing, number, proof_lines
+from geomsolve.errors import counted
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.losses.parameters import SAMPLING, TEMPERATURE
 from geomsolve.spec.negatives import LOSSES, Negatives
@@ -82,8 +83,12 @@ def sentence(report: NegativesReport) -> str:
     """The answer in one sentence, for the largest k that was asked about."""
     last, least = report.rows[-1], report.least_negatives
     side = "above" if last.difference < 0 else "below"
-    many = f"{last.negatives:,} negative{'' if last.negatives == 1 else 's'}"
-    end = "" if least.exact is None else f"; {least.exact:,} bring it within {least.accuracy:g}"
+    many = counted(last.negatives, "negative")
+    end = (
+        ""
+        if least.exact is None
+        else f"; {least.exact:,} {'brings' if least.exact == 1 else 'bring'} it within {least.accuracy:g}"
+    )
     name, off = report.problem["loss"]["name"], number(abs(last.difference), 3)
     return f"With {many} {name} stays {off} nats {side} its limit of {number(report.limit, 5)}{end}."
 
@@ -100,12 +105,12 @@ def table(report: NegativesReport) -> Table:
         return f"{angle_degrees(high):.1f}° to {angle_degrees(low):.1f}°"
 
     for row in report.rows:
-        figures = (f"{row.risk:.5f}", f"{row.difference:+.5f}", number(row.lower, 4), number(row.upper, 4))
+        figures = (f"{row.risk:z.5f}", f"{row.difference:+z.5f}", number(row.lower, 4), number(row.upper, 4))
         cells = [f"{row.negatives:,}", *figures, row.structure, angles(row.min_cosine, row.max_cosine)]
         threshold = "never" if row.threshold is None else number(row.threshold, 4)
         grid.add_row(*cells, *([threshold] if collapses else []))
     s = report.structure
-    cells = ["inf", f"{report.limit:.5f}", "", "", "", s.kind, angles(s.min_cosine, s.max_cosine)]
+    cells = ["inf", f"{report.limit:z.5f}", "", "", "", s.kind, angles(s.min_cosine, s.max_cosine)]
     grid.add_row(*cells, *([""] if collapses else []))
     return grid
 
@@ -120,7 +125,8 @@ def enough(report: NegativesReport) -> str:
     if least.exact is None:
         return f"No number up to a billion is proven to come within {least.accuracy:g} of the limit; {by_bound}."
     missed = "" if least.exact == 1 else f" ({least.exact - 1:,} do not)"
+    come = f"{counted(least.exact, 'negative')} {'comes' if least.exact == 1 else 'come'}"
     return (
-        f"{least.exact:,} negatives come within {least.accuracy:g} of the limit{missed}, and so does, provably, every "
-        f"number from {least.always:,} on; {by_bound}."
+        f"{come} within {least.accuracy:g} of the limit{missed}, and so does, provably, every number from "
+        f"{least.always:,} on; {by_bound}."
     )

@@ -15,8 +15,8 @@ from geomsolve.analyses.fixes import Fix
 from geomsolve.analyses.realizable import CasesReport, RealizableReport, realizable
 from geomsolve.cli.options import output_options, solver_options, weighting_options
 from geomsolve.cli.output import Output, write_atomically
-from geomsolve.cli.render import cosine_grid, number, proof_lines
-from geomsolve.errors import InputError
+from geomsolve.cli.render import cosine_grid, effort, number, proof_lines, rounded
+from geomsolve.errors import InputError, counted
 from geomsolve.gram.types import FloatArray
 from geomsolve.spec.realizable import Realizable
 from geomsolve.weightings import REGISTRY
@@ -140,7 +140,7 @@ def setting(report: RealizableReport) -> str:
             shown.append(f"{key.replace('_', ' ')} {value if isinstance(value, str) else f'{value:g}'}")
     shown.append(f"self pairs {p['self_pairs']}d")
     shown.append(f"weights normalised by {p['normalise']}")
-    samples = f"{report.orbits.n_classes:,} samples, {report.orbits.n_orbits:,} different"
+    samples = f"{counted(report.orbits.n_classes, 'sample')}, {report.orbits.n_orbits:,} different"
     return f"Weighting {p['weighting']}, {', '.join(shown)}; {samples}."
 
 
@@ -151,7 +151,7 @@ def show_geometry(report: RealizableReport, screen: Console) -> None:
     if report.attained is None:
         screen.print(
             "There is no best embedding: pairs of weight 0 are pushed ever farther apart, and the loss only "
-            f"approaches {number(report.optimum['value'], 9)} nats.\n"
+            f"approaches {rounded(report.optimum['value'], 9)} nats.\n"
         )
         return
     m = len(report.names)
@@ -178,11 +178,12 @@ def show_geometry(report: RealizableReport, screen: Console) -> None:
     if report.verdict != "realizable" and d is not None and d["max_error"] > 1e-6:
         pair = f"labels {d['pair'][0]} and {d['pair'][1]}"
         screen.print(
-            f"Farthest from what was asked: {pair}, wanted {what} {number(d['wanted'], 5)}, attained "
-            f"{number(d['attained'], 5)}; on average (root mean square) {what}s are off by {number(d['rms_error'], 3)}."
+            f"Farthest from what was asked: {pair}, wanted {what} {rounded(d['wanted'], 5)}, attained "
+            f"{rounded(d['attained'], 5)}; on average (root mean square) {what}s are off by "
+            f"{number(d['rms_error'], 3)}."
         )
     for c in report.completions:
-        low, high = (("unbounded" if x != x else number(x)) for x in (c["low"], c["high"]))
+        low, high = (("unbounded" if x != x else rounded(x)) for x in (c["low"], c["high"]))
         screen.print(f"Missing entry, row {c['row']} and column {c['column']}: any {what} from {low} to {high} works.")
     screen.print()
 
@@ -194,7 +195,7 @@ def distance_grid(distances: FloatArray, names: tuple[str, ...]) -> Table:
     for name in names:
         grid.add_column(name, justify="right", no_wrap=True)
     for name, row in zip(names, distances, strict=True):
-        grid.add_row(name, *(f"{x:.4g}" for x in row))
+        grid.add_row(name, *(rounded(x, 4) for x in row))
     return grid
 
 
@@ -202,17 +203,18 @@ def show_proof(report: RealizableReport, screen: Console) -> None:
     """How sure: the eigenvalues, the gap, the solver."""
     t, o = report.target, report.optimum
     if t["min_eigenvalue"] is not None:
+        lowest = 0.0 if abs(t["min_eigenvalue"]) <= t["tolerance"] else t["min_eigenvalue"]
         radius = "" if t["radius"] is None else f"; the wanted points lie on a sphere of radius {number(t['radius'])}"
         screen.print(
-            f"Target: smallest eigenvalue {number(t['min_eigenvalue'])}, {100 * t['negative_mass']:.3g} % of the "
+            f"Target: smallest eigenvalue {number(lowest)}, {100 * t['negative_mass']:.3g} % of the "
             f"spectrum negative (below {t['tolerance']:.1e} in size counts as 0){radius}."
         )
     if report.constant is not None and report.constant["low"] is not None:
         low, high = report.constant["low"], report.constant["high"]
-        until = "upwards" if high is None else f"to {number(high)}"
+        until = "upwards" if high is None else f"to {rounded(high)}"
         what = "cosine" if report.similarity == "cosine" else "squared distance"
         screen.print(
-            f"The free constant, the {what} of a pair of weight 1, can be anything from {number(low)} {until}."
+            f"The free constant, the {what} of a pair of weight 1, can be anything from {rounded(low)} {until}."
         )
     if o["attained"]:
         screen.print(proof_lines(o["value"], o["lower_bound"], o["gap"], o["certified"], report.problem["tolerance"]))
@@ -221,10 +223,10 @@ def show_proof(report: RealizableReport, screen: Console) -> None:
                 "With a limit on dimensions this is the best of several tries, and the bound ignores the limit."
             )
     screen.print(
-        f"The ideal (entropic floor) is {number(report.floor, 9)} nats, reached only where softmax probabilities equal "
-        f"the target exactly; here they differ by at most {o['residual']:.1e}."
+        f"The ideal (entropic floor) is {rounded(report.floor, 9)} nats, reached only where softmax probabilities "
+        f"equal the target exactly; here they differ by at most {o['residual']:.1e}."
         if o["residual"] is not None
-        else f"The ideal (entropic floor) is {number(report.floor, 9)} nats."
+        else f"The ideal (entropic floor) is {rounded(report.floor, 9)} nats."
     )
     unique = {
         True: "This geometry is the only optimal one, up to a rigid motion.",
@@ -239,9 +241,7 @@ def show_proof(report: RealizableReport, screen: Console) -> None:
     if unique or uses:
         screen.print(f"{unique} {uses}".strip())
     solver = report.solver
-    screen.print(
-        f"Solver: {solver['name']} ({solver['reason']}); {solver['iterations']} steps, {solver['seconds']:.2g} s."
-    )
+    screen.print(f"Solver: {solver['name']} ({solver['reason']}); {effort(solver)}.")
 
 
 def show_changes(report: RealizableReport, screen: Console) -> None:

@@ -16,7 +16,7 @@ from geomsolve.cli.commands.batch import answered, headline, with_progress
 from geomsolve.cli.output import debug_option, refuse_overwriting, write_atomically
 from geomsolve.cli.page import Row, page
 from geomsolve.cli.reader import while_read
-from geomsolve.errors import InputError
+from geomsolve.errors import InputError, counted
 from geomsolve.plots import check_matplotlib
 
 NEEDED = ("command", "problem", "file", "sha256", "status", "error")
@@ -57,7 +57,7 @@ def command(paths: tuple[str, ...], out: str, jobs: int | None, quiet: bool) -> 
     write_atomically(out, page(rows, headline))
     if not quiet:
         with while_read():
-            click.echo(f"{len(rows):,} answer{'' if len(rows) == 1 else 's'} on {out}")
+            click.echo(f"{counted(len(rows), 'answer')} on {out}")
     return exit_code(rows)
 
 

@@ -79,11 +79,13 @@ def sentence(report: SpectrumReport) -> str:
             f"Nothing survives: augmentations change every frequency by at least {report.water_level:.1%} of its power."
         )
     if kept == n:
-        return f"All {n:,} frequencies survive."
+        return "The only frequency survives." if n == 1 else f"All {n:,} frequencies survive."
     names = listing(ranges(report.surviving))
-    level = f"those that augmentations change by less than {report.water_level:.1%} of their power"
-    rest = level if report.water_level < inf else "all that have power"
-    return f"{kept:,} of {n:,} frequencies survive: {names}, {rest}."
+    one = kept == 1
+    level = f"{'the one' if one else 'those'} that augmentations change by less than {report.water_level:.1%} of"
+    power = "the only one that has power" if one else "all that have power"
+    rest = f"{level} {'its' if one else 'their'} power" if report.water_level < inf else power
+    return f"{kept:,} of {n:,} frequencies {'survives' if one else 'survive'}: {names}, {rest}."
 
 
 def ranges(frequencies: FloatArray) -> list[str]:

@@ -23,8 +23,8 @@ from geomsolve.cli.options import (
     stacked,
 )
 from geomsolve.cli.output import Output, write_atomically
-from geomsolve.cli.render import chosen, colour, listing, loss_phrase, number, sparkline
-from geomsolve.errors import InputError
+from geomsolve.cli.render import chosen, colour, listing, loss_phrase, number, rounded, sparkline
+from geomsolve.errors import InputError, counted
 from geomsolve.spec.sweep import Sweep
 
 MOST_ROWS = 40
@@ -130,9 +130,10 @@ def show(report: SweepReport, screen: Console, *, quiet: bool) -> None:
             happens = "sets in" if change["collapsed_above"] else "ends"
             screen.print(f"Collapse of all smaller classes {happens} at {name} {number(change[name])}.")
     worst = max(row["gap"] for row in report.rows)
-    points = f"{len(report.rows):,} points"
+    points = counted(len(report.rows), "point")
     if report.certified:
-        screen.print(f"Proven at all {points}: the loss is within {worst:.1e} of the best ({report.seconds:.2g} s).")
+        everywhere = f"all {points}" if len(report.rows) > 1 else points
+        screen.print(f"Proven at {everywhere}: the loss is within {worst:.1e} of the best ({report.seconds:.2g} s).")
     elif report.problem.get("dim") is not None or "dim" in report.over:
         failed = sum(not row["certified"] for row in report.rows)
         screen.print(
@@ -162,6 +163,8 @@ def sentence(report: SweepReport) -> str:
     noun = name.replace("_", " ")
     if len(runs) == 1:
         low, high = report.rows[0]["min_angle_deg"], report.rows[-1]["min_angle_deg"]
+        if len(kinds) == 1:
+            return f"At {noun} {values[0]} the geometry of {loss} is {kinds[0]}; the smallest angle is {low:.1f}°."
         return (
             f"From {noun} {values[0]} to {values[-1]} the geometry of {loss} stays {kinds[0]}; "
             f"the smallest angle goes from {low:.1f}° to {high:.1f}°."
@@ -188,7 +191,7 @@ def table(report: SweepReport) -> Table:
             number(row[name], 5),
             Text(f"{row['min_angle_deg']:.1f}°", style=colour(row["max_cosine"])),
             Text(f"{row['max_angle_deg']:.1f}°", style=colour(row["min_cosine"])),
-            number(row["value"], 7),
+            rounded(row["value"], 7),
             "<1e-12" if row["gap"] < 1e-12 else f"{row['gap']:.1e}",
             geometry,
         )

@@ -10,6 +10,7 @@ from geomsolve.analyses.base import SCHEMA, versions
 from geomsolve.batch.gather import gather
 from geomsolve.cli.output import debug_option, json_option, to_json
 from geomsolve.cli.reader import while_read
+from geomsolve.errors import counted
 
 
 @click.command("validate", epilog="Example: geomsolve validate problems")
@@ -36,8 +37,3 @@ def command(paths: tuple[str, ...], as_json: bool, quiet: bool) -> int:
     elif not quiet:
         click.echo(f"{counted(len(entries), 'problem')} in {counted(files, 'file')}: all valid.")
     return 2 if complaints else 0
-
-
-def counted(n: int, what: str) -> str:
-    """A number of things in words."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
