@@ -327,6 +327,22 @@ def test_completion_range_of_one_missing_cosine():
     assert report.unique is False
 
 
+@pytest.mark.parametrize(
+    ("similarity", "target", "low", "high"),
+    [
+        ("cosine", "1,.8,;.8,1,.6;,.6,1", 0.0, 0.96),  # .48 +- .6 .8
+        ("cosine", "1,.5,;.5,1,.5;,.5,1", -0.5, 1.0),
+        ("cosine", "1,,0;,1,0;0,0,1", -1.0, 1.0),
+        ("cosine", "1,1e-3,;1e-3,1,1;,1,1", 1e-3, 1e-3),  # small, and not 0
+        ("euclidean", "0,100,;100,0,100;,100,0", 0.0, 400.0),
+    ],
+)
+def test_ends_of_a_range_are_free_of_noise(similarity, target, low, high):
+    (entry,) = solve(Realizable(weighting="custom", similarity=similarity, target=target)).completions
+    for end, exact in (("low", low), ("high", high)):
+        assert entry[end] == (exact if exact in (-1, 0, 1) else pytest.approx(exact, rel=1e-3))
+
+
 def test_a_hopeless_completion():
     nan = float("nan")
     block = [[1, 0.9, -0.9, nan], [0.9, 1, 0.9, nan], [-0.9, 0.9, 1, 0], [nan, nan, 0, 1]]

@@ -37,7 +37,8 @@ class Completion:
     """``matrix`` (n, n) completed, cosines or squared distances; ``margin`` its smallest relevant eigenvalue.
 
     ``ranges``: for each missing pair (i, j) the least and greatest value over all completions, empty where there is
-    none, or too many are missing; an upper end may be infinite.
+    none, or too many are missing; nan for an end that was not found, as where there is none.  Ends that cannot be told
+    from 0, or cosines from +-1, are exactly that.
     """
 
     matrix: FloatArray
@@ -97,11 +98,13 @@ def complete(known: FloatArray, *, euclidean: bool, components: IntArray | None 
     pairs = np.argwhere(np.triu(missing, 1))
     if possible and 0 < len(pairs) <= MOST_MISSING:
         rules = [*constraints, margin >= 0]
+        marks = (0.0,) if euclidean else (-1.0, 0.0, 1.0)  # where ranges are likely to end
         for i, j in pairs:
             ends = []
             for goal in (cp.Minimize(matrix[i, j]), cp.Maximize(matrix[i, j])):
                 ok = solve(goal, rules) and abs(matrix.value[i, j]) < 1e6
-                ends.append(size * float(matrix.value[i, j]) if ok else np.nan)
+                end = size * float(matrix.value[i, j]) if ok else np.nan
+                ends.append(next((mark for mark in marks if abs(end - mark) <= tolerance), end))
             ranges.append((int(i), int(j), ends[0], ends[1]))
     return Completion(found, lowest, possible, tolerance, tuple(ranges))
 
