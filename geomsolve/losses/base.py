@@ -18,14 +18,15 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from geomsolve.errors import InputError, nearest
+from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray, IntArray
 from geomsolve.losses.parameters import Parameter
+from geomsolve.registry import Choice, Registry
 
 Curvature = Callable[[FloatArray], FloatArray]
 
@@ -117,7 +118,6 @@ class Objective(ABC):
     ``unique_minimiser`` says that F, as a function of all K(K-1)/2 cosines, has at most one minimiser on any
     convex set (because it is strictly convex, for one); False claims nothing.  ``attraction`` (m, m), or 0, is such
     that the gradient plus it is positive: the logarithm of that sum is what the dual solver matches.
-    convex set (because it is strictly convex, for one); False claims nothing.
     ``below`` is None for a convex F; for any other it is a convex objective that is nowhere above F.
     ``degenerate`` says why every geometry attains the infimum, where that is so.
     """
@@ -160,15 +160,8 @@ class Objective(ABC):
         return None
 
 
-class Loss(ABC):
-    """A loss with its parameters; subclasses are frozen dataclasses whose fields are :class:`Parameter` s.
-
-    ``name`` as on the command line, ``summary`` in one line, ``source`` of the formula.
-    """
-
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    source: ClassVar[str]
+class Loss(Choice):
+    """A loss with its parameters, whose fields are :class:`Parameter` s."""
 
     @abstractmethod
     def objective(self, orbits: Orbits) -> Objective:
@@ -179,40 +172,21 @@ class Loss(ABC):
         """The parameters of this loss by name."""
         return {f.name: f.metadata["parameter"] for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
 
-    def parameters(self) -> dict[str, Any]:
-        """The value of every parameter that is in force; those that are None (not in play) are left out."""
-        return {name: value for name in self.takes() if (value := getattr(self, name)) is not None}
-
     def replace(self, **changes: Any) -> Loss:
         """The same loss with some parameters changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
-REGISTRY: dict[str, type[Loss]] = {}
-
-
-def register(cls: type[Loss]) -> type[Loss]:
-    """Class decorator: make a loss known under its name."""
-    REGISTRY[cls.name] = cls
-    return cls
+REGISTRY: Registry[Loss] = Registry("loss")
+register = REGISTRY.register
 
 
 def make_loss(name: str, parameters: dict[str, Any]) -> Loss:
     """The loss called ``name`` with the given parameters, checked; the rest take their defaults."""
-    try:
-        cls = REGISTRY[name]
-    except KeyError:
-        raise InputError(f"unknown loss {name!r}; {nearest(name, REGISTRY)}", field="loss.name") from None
+    cls = REGISTRY.find(name, parameters, field="loss.name", prefix="loss.")
     takes = cls.takes()
-    values = {}
-    for key, value in parameters.items():
-        if key not in takes:
-            known = {p for other in REGISTRY.values() for p in other.takes()}
-            used = ", ".join(takes) or "no parameters"
-            hint = "" if key in known else f"; {nearest(key, takes or known)}"
-            raise InputError(f"the loss {name} does not use this; it takes {used}{hint}", field=f"loss.{key}")
-        try:
-            values[key] = takes[key].parse(value)
-        except InputError as error:
-            raise InputError(error.message, field=f"loss.{error.field}") from None
+    try:
+        values = {key: takes[key].parse(value) for key, value in parameters.items()}
+    except InputError as error:
+        raise InputError(error.message, field=f"loss.{error.field}") from None
     return cls(**values)

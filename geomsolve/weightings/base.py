@@ -10,26 +10,22 @@ Symbols: log w ``log_weights``, tau ``temperature``, m distinct labels, d their 
 
 from __future__ import annotations
 
-import dataclasses
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, ClassVar
 
-from geomsolve.errors import InputError, nearest
 from geomsolve.gram.types import FloatArray
+from geomsolve.registry import Choice, Registry
 
 
-class Weighting(ABC):
-    """A weighting with its parameters; subclasses are frozen dataclasses.
+class Weighting(Choice):
+    """A weighting with its parameters.
 
-    ``name`` as on the command line; ``title`` as papers write it; ``similarity`` of the latents that it is made for;
-    ``condition`` says in words when it can be attained, self pairs included; ``source`` of the formula.
+    ``title`` as papers write it; ``similarity`` of the latents that it is made for; ``condition`` says in words when it
+    can be attained, self pairs included.
     """
 
-    name: ClassVar[str]
     title: ClassVar[str]
-    summary: ClassVar[str]
     condition: ClassVar[str]
-    source: ClassVar[str]
     similarity: ClassVar[str] = "cosine"
 
     @abstractmethod
@@ -48,33 +44,11 @@ class Weighting(ABC):
         """Values of its parameters, any one of which multiplies log w by ``ratio``."""
         return {}
 
-    @classmethod
-    def takes(cls) -> tuple[str, ...]:
-        """Names of its parameters."""
-        return tuple(f.name for f in dataclasses.fields(cls))  # type: ignore[arg-type]
 
-    def parameters(self) -> dict[str, Any]:
-        """The value of every parameter in force; those that are None are left out."""
-        return {name: value for name in self.takes() if (value := getattr(self, name)) is not None}
-
-
-REGISTRY: dict[str, type[Weighting]] = {}
-
-
-def register(cls: type[Weighting]) -> type[Weighting]:
-    """Class decorator: make a weighting known under its name."""
-    REGISTRY[cls.name] = cls
-    return cls
+REGISTRY: Registry[Weighting] = Registry("weighting")
+register = REGISTRY.register
 
 
 def make_weighting(name: str, parameters: dict[str, Any]) -> Weighting:
     """The weighting called ``name``; a parameter that it does not take is an :class:`InputError`."""
-    try:
-        cls = REGISTRY[name]
-    except KeyError:
-        raise InputError(f"unknown weighting {name!r}; {nearest(name, REGISTRY)}", field="weighting") from None
-    for key in parameters:
-        if key not in cls.takes():
-            used = ", ".join(cls.takes()) or "no parameters"
-            raise InputError(f"the weighting {name} does not use this; it takes {used}", field=key)
-    return cls(**parameters)
+    return REGISTRY.find(name, parameters, field="weighting")(**parameters)

@@ -1,0 +1,62 @@
+"""What users choose by name, with parameters: losses and weightings.
+
+A choice is a frozen dataclass whose fields are its parameters; a registry knows the choices of one kind.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC
+from collections.abc import Collection, Iterable
+from typing import Any, ClassVar, TypeVar
+
+from geomsolve.errors import InputError, nearest
+
+
+class Choice(ABC):
+    """``name`` as on the command line, ``summary`` in one line, ``source`` of the formula."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    source: ClassVar[str]
+
+    @classmethod
+    def takes(cls) -> Collection[str]:
+        """Names of its parameters."""
+        return tuple(f.name for f in dataclasses.fields(cls))  # type: ignore[arg-type]
+
+    def parameters(self) -> dict[str, Any]:
+        """The value of every parameter that is in force; those that are None (not in play) are left out."""
+        return {name: value for name in self.takes() if (value := getattr(self, name)) is not None}
+
+
+C = TypeVar("C", bound=Choice)
+
+
+class Registry(dict[str, type[C]]):
+    """Choices by name; ``kind`` says in messages what they are."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def register(self, cls: type[C]) -> type[C]:
+        """Class decorator: make a choice known under its name."""
+        self[cls.name] = cls
+        return cls
+
+    def find(self, name: str, parameters: Iterable[str], *, field: str, prefix: str = "") -> type[C]:
+        """The choice called ``name``, which takes ``parameters``; :class:`InputError` for ``field``, where the name was
+        read, or for the parameter that it does not take, read from ``prefix`` and its name."""
+        if name not in self:
+            raise InputError(f"unknown {self.kind} {name!r}; {nearest(name, self)}", field=field)
+        takes = self[name].takes()
+        for key in parameters:
+            if key not in takes:
+                known = {parameter for other in self.values() for parameter in other.takes()}
+                hint = "" if key in known else f"; {nearest(key, takes or known)}"
+                used = ", ".join(takes) or "no parameters"
+                raise InputError(
+                    f"the {self.kind} {name} does not use this; it takes {used}{hint}", field=f"{prefix}{key}"
+                )
+        return self[name]
