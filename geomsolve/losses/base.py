@@ -79,7 +79,6 @@ class ConeForm:
     F = constant + sum_gh linear_gh C_gh + logs + sum_gh hinge_gh max(C_gh - knee, 0) + sum_gh square_gh C_gh^2.
     """
 
-    n_orbits: int
     constant: float = 0.0
     linear: FloatArray = field(default_factory=_none)
     logs: LogTerms | None = None

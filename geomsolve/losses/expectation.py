@@ -145,7 +145,7 @@ class LogExpectation(Objective):
 
     def cone_form(self) -> ConeForm | None:
         """Enumerate how often each class is drawn (a multinomial), if that is short enough."""
-        k, m = self.negatives, self.mass.size
+        k = self.negatives
         anchors = np.flatnonzero(self.mass).tolist()
         kinds = {g: np.flatnonzero(self.chance[g]) for g in anchors}
         if sum(comb(k + kinds[g].size, k) for g in anchors) > ENUMERATION_LIMIT:
@@ -174,7 +174,7 @@ class LogExpectation(Objective):
             log_weight.astype(np.float64),
             self.scale,
         )
-        return ConeForm(m, logs=logs)
+        return ConeForm(logs=logs)
 
 
 def compositions(total: int, parts: int) -> list[tuple[int, ...]]:

@@ -123,4 +123,4 @@ class LogSum(Objective):
             self.scale,
         )
         linear = -self.attraction * np.ones((self.m, self.m))
-        return ConeForm(self.m, constant=-float(linear.sum()), linear=linear, logs=logs)
+        return ConeForm(constant=-float(linear.sum()), linear=linear, logs=logs)

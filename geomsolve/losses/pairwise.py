@@ -61,7 +61,7 @@ class Hinge(Objective):
         return Minorant(float(np.sum(slope * (cosines - self.knee))), slope)
 
     def cone_form(self) -> ConeForm:
-        return ConeForm(self.mass.shape[0], hinge=self.mass, knee=self.knee)
+        return ConeForm(hinge=self.mass, knee=self.knee)
 
 
 class SoftPlus(Objective):
@@ -93,7 +93,7 @@ class SoftPlus(Objective):
         n = g.size
         shift = np.full(n, self.scale - self.bias)
         logs = LogTerms(self.mass[g, h], np.zeros(n), np.arange(n), g, h, shift, self.scale)
-        return ConeForm(self.mass.shape[0], logs=logs)
+        return ConeForm(logs=logs)
 
 
 class Squares(Objective):
@@ -112,7 +112,7 @@ class Squares(Objective):
         return entrywise(2 * self.mass)
 
     def cone_form(self) -> ConeForm:
-        return ConeForm(self.mass.shape[0], constant=self.constant, square=self.mass)
+        return ConeForm(constant=self.constant, square=self.mass)
 
 
 @register
