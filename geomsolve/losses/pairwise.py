@@ -22,16 +22,14 @@ import numpy as np
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses.base import ConeForm, Curvature, LogTerms, Loss, Minorant, Objective, RowCurvature, register
+from geomsolve.losses.infonce import negative_distribution
 from geomsolve.losses.parameters import BIAS, MARGIN, SAMPLING, TEMPERATURE, parameter
 
 
 def pair_mass(orbits: Orbits, sampling: str) -> FloatArray:
     """(m, m): sum of p_a r(b|a) over ordered pairs of different classes a in orbit g, b in orbit h."""
-    p = orbits.proportions
-    mass: FloatArray = orbits.pairs * np.outer(p, p)
-    if sampling == "supervised":
-        mass = mass / (1 - p)[:, None]
-    return mass
+    chance, _ = negative_distribution(orbits, sampling)
+    return (orbits.sizes * orbits.proportions)[:, None] * chance
 
 
 def entrywise(own: FloatArray) -> Curvature:
@@ -158,5 +156,4 @@ class Spectral(Loss):
     source: ClassVar[str] = "HaoChen et al. 2021, after within-class collapse"
 
     def objective(self, orbits: Orbits) -> Objective:
-        p = orbits.proportions
-        return Squares(orbits.pairs * np.outer(p, p), float(np.sum(orbits.sizes * p**2)))
+        return Squares(pair_mass(orbits, "iid"), float(np.sum(orbits.sizes * orbits.proportions**2)))
