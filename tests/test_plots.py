@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 
 import numpy as np
 import pytest
 
 from geomsolve import Imbalance, InputError, plots, solve
+from geomsolve.analyses.base import to_json
 from geomsolve.plots._geometry import embed
 from geomsolve.plots._style import spaced_in_log
 from geomsolve.spec.capacity import Capacity
@@ -114,6 +116,15 @@ def test_phase_diagram_has_every_point():
     mesh = plots.draw(report.to_dict()).axes[0].collections[0]
     wanted = np.reshape([row["min_angle_deg"] for row in report.rows], (3, 4))
     assert np.asarray(mesh.get_array()).reshape(3, 4) == pytest.approx(wanted)
+
+
+def test_stored_phase_diagram_keeps_its_axes():
+    report = solve(Sweep(props=[0.8, 0.12, 0.08], over={"temperature": [0.5, 3.0], "majority": [0.6, 0.8, 0.95]}))
+    stored = plots.draw(json.loads(to_json(report.to_dict()))).axes[0]
+    assert stored.get_xlabel() == "share of the largest class"
+    assert stored.get_ylabel() == "temperature"
+    wanted = np.reshape([row["min_angle_deg"] for row in report.rows], (2, 3))
+    assert np.asarray(stored.collections[0].get_array()).reshape(2, 3) == pytest.approx(wanted)
 
 
 def test_lines_of_merged_classes_meet():

@@ -156,7 +156,7 @@ def test_the_command_of_a_row_gives_its_answer_again(made, run):
             assert again["threshold"] == row["threshold"]
         if row["command"] == "sweep":
             first, second = (
-                {(r["temperature"], r["batch"]): (r["structure"], r["groups"]) for r in a["rows"]} for a in (again, row)
+                [(r["temperature"], r["batch"], r["structure"], r["groups"]) for r in a["rows"]] for a in (again, row)
             )
             assert first == second
 

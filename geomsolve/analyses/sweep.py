@@ -57,6 +57,10 @@ class SweepReport(Report):
     def exit_code(self) -> int:
         return 0 if self.certified else 1
 
+    def to_dict(self, **detail: Any) -> dict[str, Any]:
+        """The JSON object; ``axes`` are the parameters in their order, which the keys of ``over`` lose when sorted."""
+        return {**super().to_dict(**detail), "axes": list(self.over)}
+
 
 def profile(n_classes: int, factor: float, rule: str) -> tuple[float, ...]:
     """Proportions (K,) of ``n_classes`` whose largest is ``factor`` times the smallest, by ``rule`` exp or step."""

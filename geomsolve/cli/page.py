@@ -65,7 +65,7 @@ def command_of(row: Row) -> str:
         if value is True:
             words.append(flag)
         elif isinstance(value, dict):
-            words += [word for name, values in value.items() for word in (flag, f"{name}={_listed(values)}")]
+            words += [word for name in row.get("axes", value) for word in (flag, f"{name}={_listed(value[name])}")]
         else:
             words += [flag, _listed(value)]
     line = shlex.join(words)

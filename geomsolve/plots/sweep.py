@@ -73,7 +73,8 @@ def _edges(values: list[float]) -> Any:
 def _phases(answer: dict[str, Any]) -> Any:
     from matplotlib.figure import Figure
 
-    (down, rows), (across, columns) = answer["over"].items()
+    down, across = answer.get("axes", answer["over"])
+    rows, columns = answer["over"][down], answer["over"][across]
     angles = {(row[down], row[across]): row["min_angle_deg"] for row in answer["rows"]}
     x = sorted({value for value in columns if isinstance(value, (int, float))})
     y = sorted({value for value in rows if isinstance(value, (int, float))})
