@@ -76,6 +76,21 @@ def test_sentences(run, flags, sentence):
     assert sentence in " ".join(done.stdout.split())
 
 
+@pytest.mark.parametrize(
+    ("props", "sentence"),
+    [
+        (
+            "0.4,0.35,0.25",
+            ": Collapse: supcon puts classes 2 and 3 (60.0% of the samples) at one point, opposite class 1.",
+        ),
+        ("0.4,0.3,0.2,0.1", ": Collapse: supcon puts classes 1 and 4, and classes 2 and 3 at one point each, opposite"),
+        ("0.6,0.3,0.1", ": Minority collapse: supcon puts classes 2 and 3 at one point, opposite class 1."),
+    ],
+)
+def test_only_what_is_a_minority_is_called_one(run, props, sentence):
+    assert sentence in " ".join(run("imbalance", "--props", props, "--dim", 1, "--quiet").stdout.split())
+
+
 def test_quiet_is_only_the_sentence(run):
     done = run("imbalance", "--props", "3,2,1", "--quiet")
     sentence = "Imbalance bends the simplex: supcon wants angles from"

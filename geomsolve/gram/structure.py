@@ -35,7 +35,7 @@ Kind = Literal[
     "degenerate",
 ]
 """Names of geometries.  Orthoplex (cosines 0 or -1) and dimension-limited are for limited dimension only; degenerate
-means that every geometry is optimal."""
+means that every geometry is optimal.  Minority collapse means that some classes coincide, whatever share they have."""
 
 KINDS: tuple[str, ...] = get_args(Kind)
 

@@ -108,10 +108,10 @@ def sentence(report: CompareReport) -> str:
     if report.verdict == "matches":
         return f"Your encoder matches: its loss is at the optimum, which {loss} attains at many geometries."
     if report.verdict == "another geometry":
-        article = "an" if report.structure.kind[0] in "aeiou" else "a"
         kind = report.structure.kind
-        named = kind if "collapse" in kind else f"{article} {kind}"
-        return f"Another geometry: your class means form {named}, which is not what {loss} wants here ({worst})."
+        named = kind if "collapse" in kind else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+        found = "some of your class means coincide" if kind == "minority collapse" else f"your class means form {named}"
+        return f"Another geometry: {found}, which is not what {loss} wants here ({worst})."
     above = "" if report.excess is None else f", its loss {report.excess:.3g} nats above the optimum"
     return f"Still converging: your encoder is not yet where {loss} wants it ({worst}){above}."
 

@@ -152,7 +152,11 @@ def geometry(report: ImbalanceReport) -> str:
         if points_left == 2 and s.min_cosine <= -1 + s.tolerance:
             alone = [name for name in names if all(name not in group for group in groups)]
             opposite = f", opposite class {alone[0]}" if alone else ", opposite each other"
-        return f"Minority collapse: {loss} puts {', and '.join(parts)} at {points}{opposite}."
+        p = report.orbits.proportions[report.orbits.index]
+        share = float(sum(p[a] for group in s.groups for a in group))
+        name = "Minority collapse" if share <= 0.5 else "Collapse"
+        held = f" ({share:.1%} of the samples)" if share > 0.5 and rest else ""
+        return f"{name}: {loss} puts {', and '.join(parts)}{held} at {points}{opposite}."
     orbits = report.orbits
     wide = extreme_pair(report.orbit_cosines, orbits.pairs, largest=False)
     narrow = extreme_pair(report.orbit_cosines, orbits.pairs, largest=True)
