@@ -51,6 +51,13 @@ def test_each_kind(kind, gram, alike):
     assert classified(gram, [1 / k] * k if alike and symmetric else None).kind == kind
 
 
+@pytest.mark.parametrize("n_classes", [10, 10**6 + 2])
+def test_many_orthogonal_classes_are_no_simplex(n_classes):
+    orbits = Orbits.of(np.full(n_classes, 1 / n_classes))
+    for cosine, kind in ((-1 / (n_classes - 1), "regular simplex"), (0.0, "orthogonal frame")):
+        assert classify(orbits, np.array([[cosine]]), 0.0).kind == kind
+
+
 def test_symmetric_by_proportion_needs_an_orbit_of_several_classes():
     gram = equiangular(3, -0.3)
     gram[1, 2] = gram[2, 1] = -0.1

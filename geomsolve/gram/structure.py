@@ -100,19 +100,19 @@ def classify(
     simplex = simplex_cosine(n_classes)
     groups = coinciding(orbits, cosines, tol)
 
-    def everywhere(cosine: float) -> bool:
-        return low >= cosine - tol and high <= cosine + tol
+    def farthest(cosine: float) -> float:
+        return max(abs(low - cosine), abs(high - cosine))
 
+    named: dict[Kind, float] = {
+        "antipodal" if n_classes == 2 else "regular simplex": simplex,
+        "total collapse": 1.0,
+        "orthogonal frame": 0.0,
+    }
+    nearest = min(named, key=lambda kind: farthest(named[kind]))  # with K > 1 / tol two of them may be near enough
     kind: Kind
-    if n_classes == 2 and everywhere(-1.0):
-        kind = "antipodal"
-    elif everywhere(simplex):
-        kind = "regular simplex"
-    elif everywhere(1.0):
-        kind = "total collapse"
-    elif everywhere(0.0):
-        kind = "orthogonal frame"
-    elif everywhere((low + high) / 2):
+    if farthest(named[nearest]) <= tol:
+        kind = nearest
+    elif high - low <= 2 * tol:
         kind = "equiangular"
     elif limited and bool(np.all((np.abs(entries) <= tol) | (entries <= -1 + tol))):
         kind = "orthoplex"
@@ -122,8 +122,8 @@ def classify(
         kind = "dimension-limited"
     else:
         kind = "symmetric by proportion" if orbits.n_orbits < n_classes else "general"
-    distance = max(abs(low - simplex), abs(high - simplex))
-    return Structure(kind, groups, low, high, angle_degrees(high), angle_degrees(low), distance, tol)
+    angles = angle_degrees(high), angle_degrees(low)
+    return Structure(kind, groups, low, high, *angles, farthest(simplex), tol)
 
 
 def names_of(groups: Sequence[Sequence[int]], names: Sequence[str]) -> list[list[str]]:
