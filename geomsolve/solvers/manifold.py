@@ -231,7 +231,7 @@ def solve_limited(
         rows = noise / np.sqrt(dim) if number else first + 1e-3 * noise
         place, taken = descend(Place.at(points, points.normalise(np.column_stack([rows, np.zeros(n)]))), MAX_STEPS)
         steps += taken
-        if best is None or place.value < best.value:
+        if best is None or place.value < best.value - NOISE * abs(best.value):  # of equals the first
             best = place
     assert best is not None
     note = f"best of {starts} starts in {dim} dimensions"
