@@ -47,7 +47,7 @@ UNRESOLVED = 1e-2
 MEMORY_LIMIT = 8 * 2**30
 """Bytes that a solve may need; larger problems are refused rather than started."""
 
-MATRICES = 10
+MATRICES = 9
 """Matrices of m x m doubles that the dual solver holds at once, measured."""
 
 MANIFOLD_ORBITS = 4000
