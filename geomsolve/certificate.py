@@ -81,9 +81,14 @@ def unbalanced(objective: Objective, orbits: Orbits, cosines: FloatArray) -> flo
     At low temperatures F hardly depends on G, so that any geometry has a tiny gap; its forces tell them apart.
     """
     dual = dual_blocks(orbits, cosines, objective.gradient(cosines)).quotient
+    forces = np.abs(dual)
+    if isinstance(objective.attraction, np.ndarray):
+        forces += dual_blocks(orbits, np.zeros_like(cosines), 2 * objective.attraction).quotient
+    if not forces.sum(axis=1).all():
+        return 1.0  # what is felt nowhere leaves the geometry open
     gram = orbits.gram_blocks(cosines).quotient
     length = np.sqrt(np.maximum(np.diag(gram), 0.0))
-    total = np.outer(np.abs(dual) @ length, length)
+    total = np.outer(forces @ length, length)
     return float(np.max(np.divide(np.abs(dual @ gram), total, out=np.zeros_like(total), where=total > 0)))
 
 

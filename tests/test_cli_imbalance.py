@@ -401,7 +401,7 @@ BAD = {
     "seed": (["--props", "0.5,0.5", "--seed", "x"], "'x' is not a valid integer"),
     "memory": (
         ["--counts", "@many.npy"],
-        "--counts: 1,000,000 distinct proportions would need about 74,506 GiB of memory; at most",
+        "--counts: 1,000,000 distinct proportions would need about 67,055 GiB of memory; at most",
     ),
 }
 

@@ -256,7 +256,8 @@ def agree(label, f, orbits):
     assert ours.gap <= conic.gap + 1e-12 * max(1.0, abs(conic.value)), label
 
 
-def test_bound_and_count_of_large_matrices_against_their_eigenvalues():
+def test_bound_and_count_of_large_matrices_against_their_eigenvalues(monkeypatch):
+    monkeypatch.setattr("geomsolve.gram.orbits.AFFORDABLE", 0)
     rng = np.random.default_rng(0)
     m = 320
     turn = np.linalg.qr(rng.normal(size=(m, m)))[0]
@@ -267,5 +268,9 @@ def test_bound_and_count_of_large_matrices_against_their_eigenvalues():
         exact = np.linalg.eigvalsh(blocks.quotient)[0]
         assert 4.1 * min(exact, 0.0) - 1e-10 <= blocks.min_eigenvalue() <= max(exact, 0.0) + 1e-15
         assert blocks.quotient_rank(0.45) == m // 2
+    broken = np.eye(m)
+    broken[0, 1] = broken[1, 0] = np.nan
+    assert not Blocks(broken, np.full(m, np.inf)).is_psd(1.0)
+    assert Blocks(broken, np.full(m, np.inf)).min_eigenvalue() == -np.inf
     u = rng.uniform(size=m)
     assert -1e-12 <= Blocks(np.outer(u, u), np.full(m, np.inf)).min_eigenvalue() <= 0

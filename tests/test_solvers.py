@@ -249,7 +249,7 @@ def test_an_unknown_solver_is_named():
 
 
 def test_absurd_sizes_are_refused_with_the_memory_they_need():
-    with pytest.raises(InputError, match=r"1,000,000 distinct proportions would need about 74,506 GiB"):
+    with pytest.raises(InputError, match=r"1,000,000 distinct proportions would need about 67,055 GiB"):
         refuse_oversize(1_000_000, field="props")
     refuse_oversize(5000, field="props")
 

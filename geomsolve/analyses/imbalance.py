@@ -136,7 +136,9 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
     if limited:
         return limit_dimension(problem, loss, orbits, answer)
     excess = None if objective.degenerate else objective.value(orbits.regular_simplex()) - proof.value
-    unique = optimum_is_unique(loss, objective, orbits, cosines, answer.solution.slopes, gap=proof.gap)
+    unique = None
+    if answer.resolved:
+        unique = optimum_is_unique(loss, objective, orbits, cosines, answer.solution.slopes, gap=proof.gap)
     if unique is None and excess is not None and structure.simplex_distance > structure.tolerance:
         unique = False if excess <= 1e-12 * max(1.0, abs(proof.value)) else None
     threshold = nearest_collapse_temperature(loss, orbits) if objective.decides else None

@@ -82,7 +82,14 @@ def cosine_grid(cosines: FloatArray, labels: Sequence[str], single: Sequence[boo
 
 
 def proof_lines(
-    value: float, lower_bound: float, gap: float, certified: bool, tolerance: float, *, embedding: str = "embedding"
+    value: float,
+    lower_bound: float,
+    gap: float,
+    certified: bool,
+    tolerance: float,
+    *,
+    embedding: str = "embedding",
+    advice: str = "Try another --solver.",
 ) -> str:
     """How sure the answer is, in one or two sentences; ``embedding`` is what the bound holds for."""
     rounding = 1e-15 * max(1.0, abs(value))
@@ -91,7 +98,7 @@ def proof_lines(
     if certified:
         return f"Proven: {figures}."
     allowed = tolerance * max(1.0, abs(value))
-    return f"NOT PROVEN: {figures}; a proof needs a gap of at most {allowed:.1e}. Try another --solver."
+    return f"NOT PROVEN: {figures}; a proof needs a gap of at most {allowed:.1e}. {advice}"
 
 
 def effort(solver: dict[str, Any]) -> str:

@@ -52,6 +52,8 @@ class Blocks:
 
     def min_eigenvalue(self) -> float:
         """Smallest eigenvalue of the full K x K matrix; of large ones a lower bound of it, which costs less."""
+        if not np.isfinite(np.sum(self.quotient)):
+            return -np.inf  # no number is no proof
         if self.quotient.shape[0] <= EXACT:
             lowest = float(np.linalg.eigvalsh(self.quotient)[0])
         else:
@@ -59,7 +61,7 @@ class Blocks:
         return float(min(lowest, self.contrast.min()))
 
     def _eigenvalue_bound(self) -> float:
-        """A number that no eigenvalue of the quotient Q is below, computed so that rounding cannot make it too high.
+        """A number that no eigenvalue of the quotient Q is below, up to rounding (m eps trace).
 
         With u = sqrt(diag Q), no eigenvalue of Q is below -|Q - u u'| (Weyl): this is tight when Q has rank one.
         Else no eigenvalue is below -shift if Q + (shift - c) I has a Cholesky factorisation in floating point,
@@ -90,10 +92,10 @@ class Blocks:
         shifted = self.quotient.copy()
         shifted[np.diag_indices_from(shifted)] += slack
         try:
-            np.linalg.cholesky(shifted)
+            factor = np.linalg.cholesky(shifted)
         except np.linalg.LinAlgError:
             return False
-        return True
+        return bool(np.isfinite(np.diag(factor)).all())  # no number is no proof
 
     def quotient_rank(self, threshold: float) -> int:
         """How many eigenvalues of the quotient exceed ``threshold``: large ones are counted by Sylvester's inertia."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from geomsolve.certificate import TOLERANCE, Certificate, certify, tighten, unbalanced
 from geomsolve.errors import InputError, SolverError, nearest
@@ -41,8 +41,11 @@ INWARD = 1e-3
 """How far a conic answer is moved into the interior before it is polished: on the boundary, where a direction has
 length zero, Newton steps cannot tell whether it should."""
 
+MARGIN = 0.1
+"""Part of the tolerance that the gap may take where the solver stops by it."""
+
 UNRESOLVED = 1e-2
-"""Relative force left from which on a forced solver's geometry is said to be unresolved."""
+"""Relative force left from which on a geometry is said to be unresolved."""
 
 MEMORY_LIMIT = 8 * 2**30
 """Bytes that a solve may need; larger problems are refused rather than started."""
@@ -56,12 +59,16 @@ MANIFOLD_ORBITS = 4000
 
 @dataclass(frozen=True)
 class Answer:
-    """A solution with its proof; ``reason`` says why this solver; ``seconds`` of solving and proving."""
+    """A solution with its proof; ``reason`` says why this solver; ``seconds`` of solving and proving.
+
+    ``resolved`` is False where F hardly depends on the geometry, so that its proof says nothing about that.
+    """
 
     solution: Solution
     certificate: Certificate
     reason: str
     seconds: float
+    resolved: bool = True
 
 
 def refuse_oversize(n_orbits: int, *, field: str) -> None:
@@ -102,10 +109,11 @@ def solve_objective(
 
         return solve_locally(objective, orbits, solver=solver, tolerance=tolerance, seed=seed)
     began = time.perf_counter()
+    goal = MARGIN * tolerance
     if solver != "auto":
         answers = forced(objective, orbits, solver, tolerance, start)
-    elif start is not None and objective.smooth and orbits.n_orbits >= LARGE:
-        answers = iter([(solve_manifold(objective, orbits, start=start, goal=tolerance), "a good start is known")])
+    elif start is not None and objective.smooth and orbits.n_orbits > CONIC_ORBITS:
+        answers = iter([(solve_manifold(objective, orbits, start=start, goal=goal), "a good start is known")])
     else:
         answers = automatic(objective, orbits, tolerance)
     best: tuple[Solution, Certificate, str] | None = None
@@ -119,10 +127,21 @@ def solve_objective(
         raise SolverError("no solver returned a usable point; try another temperature, or --solver conic or manifold")
     solution, proof, reason = best
     if objective.smooth:
-        proof = tighten(objective, orbits, solution.cosines, proof)
-        if solver != "auto" and (left := unbalanced(objective, orbits, solution.cosines)) > UNRESOLVED:
-            reason += f"; the loss is proven, but the angles are not: forces cancel only to {left:.1g}; try auto"
-    return Answer(solution, proof, reason, time.perf_counter() - began)
+        proof = tighten(objective, orbits, solution.cosines, replace(proof, tolerance=goal))
+        proof = replace(proof, tolerance=tolerance)
+    resolved = True
+    if objective.smooth and not objective.degenerate and solution.name != "dual":  # which solves for the forces
+        left = unbalanced(objective, orbits, solution.cosines)
+        if left > UNRESOLVED:
+            resolved = False
+            reason += f"; the loss is proven, but the angles are not: forces cancel only to {left:.1g}"
+    return Answer(solution, proof, reason, time.perf_counter() - began, resolved)
+
+
+def precise(orbits: Orbits) -> float:
+    """The relative gap at which the manifold solver may stop where no tolerance says so: small problems go on to
+    rounding."""
+    return PRECISE if orbits.n_orbits >= LARGE else 0.0
 
 
 def forced(
@@ -137,7 +156,7 @@ def forced(
                 "leave out --solver, or take manifold or conic"
             )
     elif solver == "manifold":
-        solution = solve_manifold(objective, orbits, start=start, goal=PRECISE)
+        solution = solve_manifold(objective, orbits, start=start, goal=precise(orbits))
     else:
         solution = polished_conic(objective, orbits, tolerance)
     yield solution, f"asked for; {solution.note}" if solution.note else "asked for"
@@ -151,7 +170,10 @@ def automatic(objective: Objective, orbits: Orbits, tolerance: float) -> Iterato
             yield solution, solution.note
         if orbits.n_orbits > MANIFOLD_ORBITS:
             return
-        yield solve_manifold(objective, orbits, goal=PRECISE), "the dual solver found no optimum of nearly full rank"
+        yield (
+            solve_manifold(objective, orbits, goal=precise(orbits)),
+            "the dual solver found no optimum of nearly full rank",
+        )
         if orbits.n_orbits > CONIC_ORBITS:
             return
     else:

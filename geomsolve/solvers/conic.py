@@ -132,7 +132,7 @@ def solve_conic(objective: Objective, orbits: Orbits, *, tolerance: float) -> So
     """
     form = objective.cone_form()
     if form is None:
-        raise SolverError("this loss has no cone form of reasonable size here; use --solver manifold")
+        raise SolverError("this loss has no cone form of reasonable size here; leave --solver out")
     cp = load_cvxpy()
     problem, quotient, hinge = build(cp, form, orbits)
     best: tuple[float, Solution] | None = None
@@ -147,7 +147,7 @@ def solve_conic(objective: Objective, orbits: Orbits, *, tolerance: float) -> So
         if certificate.certified:
             break
     if best is None:
-        raise SolverError("neither Clarabel nor SCS returned a point; try --solver manifold or a higher temperature")
+        raise SolverError("neither Clarabel nor SCS returned a point; leave --solver out, or raise the temperature")
     return best[1]
 
 

@@ -280,7 +280,7 @@ class Newton:
         for part in self.blocks:
             pairs = self.pairs(part)
             own[part] = (pairs * self.response(part, pairs)) @ U**2
-        own += n * (1 + np.diag(cosines)[:, None] * (n - 1))
+        own += n * (1 + np.abs(np.diag(cosines)[:, None]) * (n - 1))
         pull = self.pull[:, :1] if self.joint else self.pull
         scale = np.concatenate([1 / (own * self.unit[:, None]).T.ravel(), 1 / pull.ravel()])
 

@@ -36,12 +36,21 @@ MAX_ESCAPES = 8
 LARGE = 100
 """Rows from which on steps are worked out in single precision, and dimensions that hardly matter are left out."""
 
+FAINT = 1e-12
+"""Ratio of the smallest to the largest force down to which single precision sees both."""
+
 SHARE = 1e-3
 """Part of all squared lengths that the dimensions left out of the start of a large problem hold together."""
 
 CLOSE = 0.03
 """Predicted decrease, relative to the gap wanted, from which on the certificate is looked at; then each time that it
 is a third of what it was."""
+
+BALANCED = 1e-2
+"""Residual from which on a small gap is not only due to a loss that hardly depends on the geometry."""
+
+SETTLED = 1e-10
+"""Relative decrease of F that ends a search in limited dimension, whose local minima differ by far more."""
 
 HOPELESS = 1e3
 """Ratio of the tangent's gap to that wanted, from which on no other minorant is tried."""
@@ -56,11 +65,13 @@ MOST_SIGNS = 14
 """Classes up to which all 2^(K-1) ways to put them at two points are tried."""
 
 
-def descend(place: Place, limit: int, goal: float = 0.0) -> tuple[Place, int]:
+def descend(place: Place, limit: int, goal: float = 0.0, enough: float = 0.0) -> tuple[Place, int]:
     """Trust-region steps until rows balance to rounding, nothing moves any more, or the gap is below ``goal``, an
-    amount of F; with a goal, dimensions that hardly matter are dropped on the way."""
+    amount of F; with a goal, dimensions that hardly matter are dropped on the way.  Or until balanced rows can lower F
+    by no more than ``enough``."""
     points = place.points
-    dtype: type[np.floating] = np.float32 if place.point.shape[0] >= LARGE else np.float64
+    even = place.weights.min() > FAINT * place.weights.max()
+    dtype: type[np.floating] = np.float32 if place.point.shape[0] >= LARGE and even else np.float64
     model: Quadratic | None = None
     radius = 0.5 * float(np.sqrt(place.weights.sum())) * place.size
     largest = 4 * radius
@@ -72,7 +83,8 @@ def descend(place: Place, limit: int, goal: float = 0.0) -> tuple[Place, int]:
         noise = NOISE * max(1e-3, abs(place.value))
         for step in model.steps(radius):
             trial = Place.at(points, points.normalise(place.point + step.rows))
-            ratio = (place.value - trial.value + noise) / (step.predicted + noise)
+            sound = step.predicted > -noise / 2  # and a number
+            ratio = (place.value - trial.value + noise) / (step.predicted + noise) if sound else -np.inf
             if ratio > 0.05:
                 break
             radius = min(radius, step.length / 2)
@@ -82,15 +94,17 @@ def descend(place: Place, limit: int, goal: float = 0.0) -> tuple[Place, int]:
             radius /= 4
         if ratio > 0.05:
             place, model = trial, None
+            if step.predicted < enough and place.residual < BALANCED:
+                return place, count + 1
             if goal:
                 place = narrowed(place, step.predicted)
                 if step.predicted < ahead:
-                    if gap_of(place, goal) <= goal:
+                    if place.residual < BALANCED and gap_of(place, goal) <= goal:
                         return place, count + 1
                     ahead, outside = step.predicted / 3, escape(place)
                     if outside is not None and place.value - outside.value > step.predicted:
                         place, ahead = outside, CLOSE * goal
-        if dtype is np.float32 and (abs(step.predicted) <= noise or radius < 1e-6 * largest):
+        if dtype is np.float32 and (not step.predicted > noise or radius < 1e-6 * largest):
             dtype, model = np.float64, None
         improved = place.residual < 0.5 * best_residual
         idle = 0 if improved or abs(step.predicted) > noise else idle + 1
@@ -159,7 +173,7 @@ def solve_manifold(
 ) -> Solution:
     """Minimise a smooth objective from orbit cosines ``start`` (m, m), or from near the regular simplex.
 
-    A large problem is left at a relative gap of ``goal``.  Raises :class:`InputError` for a loss with kinks.
+    With a ``goal`` it stops at that relative gap.  Raises :class:`InputError` for a loss with kinks.
     """
     if not objective.smooth:
         raise InputError("the manifold solver needs a loss without kinks; use conic", field="solver")
@@ -170,9 +184,7 @@ def solve_manifold(
 
 def rise(points: Points, centroids: FloatArray, spread: FloatArray, goal: float) -> tuple[Place, int]:
     """Descend, and escape into new dimensions, from rows whose columns go from short to long; with the steps taken."""
-    if centroids.shape[0] < LARGE:
-        goal = 0.0
-    else:
+    if goal:
         lengths = np.sum(centroids**2, axis=0)
         centroids = centroids[:, np.cumsum(lengths) > SHARE * lengths.sum()]
     place = Place.at(points, points.normalise(np.column_stack([centroids, spread])))
@@ -221,6 +233,7 @@ def solve_limited(
         return solve_line(objective, n)
     points = Points(objective, orbits, unit)
     generator = np.random.default_rng(seed)
+    settled = SETTLED * max(1.0, abs(objective.value(start)))
     first = embed(start, dim)
     first = np.pad(first, ((0, 0), (0, dim - first.shape[1])))
     size = float(np.sqrt(np.trace(start) / n))
@@ -229,7 +242,9 @@ def solve_limited(
     for number in range(starts):
         noise = generator.standard_normal((n, dim)) * size
         rows = noise / np.sqrt(dim) if number else first + 1e-3 * noise
-        place, taken = descend(Place.at(points, points.normalise(np.column_stack([rows, np.zeros(n)]))), MAX_STEPS)
+        place, taken = descend(
+            Place.at(points, points.normalise(np.column_stack([rows, np.zeros(n)]))), MAX_STEPS, enough=settled
+        )
         steps += taken
         if best is None or place.value < best.value - NOISE * abs(best.value):  # of equals the first
             best = place

@@ -197,23 +197,37 @@ class Step:
     length: float
 
 
+def scaled_down(curvature: Curvature, force: float) -> Curvature:
+    """The curvature of F / ``force``."""
+    if isinstance(curvature, RowCurvature):
+        return replace(curvature, own=curvature.own / force, rows=curvature.rows / np.sqrt(force))
+    return lambda change: curvature(change) / force
+
+
 class Quadratic:
-    """The second-order model of F around a place, in arithmetic of ``dtype``: single precision costs a step more."""
+    """The second-order model of F around a place, in arithmetic of ``dtype``: single precision costs a step more.
+
+    It is the model of F / ``force``, the largest force, so that no number is too large or small for that.
+    """
 
     def __init__(self, place: Place, dtype: type[np.floating]) -> None:
+        self.force = float(place.weights.max())
+        scaled = replace(
+            place, slope=place.slope / self.force, radial=place.radial / self.force, weights=place.weights / self.force
+        )
         self.place, self.points, self.dtype = place, place.points, dtype
-        curvature = self.points.objective.curvature(self.points.cosines(place.point))
-        self.blocks = RowBlocks(place, curvature, dtype)
+        curvature = scaled_down(self.points.objective.curvature(self.points.cosines(place.point)), self.force)
+        self.blocks = RowBlocks(scaled, curvature, dtype)
         if isinstance(curvature, RowCurvature):
             curvature = replace(curvature, own=curvature.own.astype(dtype), rows=curvature.rows.astype(dtype))
         self.curvature = curvature
-        self.point, self.slope, self.radial = (a.astype(dtype) for a in (place.point, place.slope, place.radial))
+        self.point, self.slope, self.radial = (a.astype(dtype) for a in (scaled.point, scaled.slope, scaled.radial))
         if self.points.unit:
             self.outward = self.blocks.solve(self.point)
             self.resistance = np.sum(self.point * self.outward, axis=1, keepdims=True)
 
     def hessian(self, step: FloatArray) -> FloatArray:
-        """The Riemannian Hessian applied to a tangent ``step`` (m, r + 1)."""
+        """The Riemannian Hessian of F / force applied to a tangent ``step`` (m, r + 1)."""
         points = self.points
         moved = self.curvature(points.change(self.point, step))
         moved = moved + moved.T
@@ -231,30 +245,34 @@ class Quadratic:
     def steps(self, radius: float) -> list[Step]:
         """Truncated conjugate gradients (Steihaug): the step in a trust region of ``radius``, and shorter ones."""
         place = self.place
-        size = float(np.abs(place.gradient).max()) or 1.0  # so that single precision neither over- nor underflows
+        size = float(np.abs(place.gradient).max()) or 1.0
+        ratio = size / self.force
         slope = self.points.tangent(self.point, (place.gradient / size).astype(self.dtype))
         residual = slope
         step, image = np.zeros_like(slope), np.zeros_like(slope)
         scaled = self.precondition(residual)
         power = float(np.sum(residual * scaled))
-        if power <= 0:  # no force but rounding
+        if not power > 0:  # no force but rounding
             return [Step(np.zeros_like(place.point), 0.0, 0.0)]
-        goal = np.sqrt(power) * min(0.1, np.sqrt(power) * size / float(np.sqrt(place.weights.sum())))
+        goal = np.sqrt(power) * min(0.1, np.sqrt(power) * ratio / float(np.sqrt(np.sum(place.weights / self.force))))
         goal = max(goal, 1e-4 * np.sqrt(power)) if self.dtype is np.float32 else goal
         direction = -scaled
-        radii = [radius / size / part for part in SHORTER] + [radius / size]
+        unit = np.sqrt(self.force) * ratio  # of lengths
+        radii = [radius / unit / part for part in SHORTER] + [radius / unit]
         square, along, ahead = 0.0, 0.0, power  # |step|^2, <step, direction>, |direction|^2 in the metric of the blocks
         found: list[Step] = []
 
         def stop(length: float) -> None:
             rows, turned = step + length * direction, image + length * curved
-            predicted = -(float(np.sum(slope * rows)) + 0.5 * float(np.sum(rows * turned))) * size**2
+            predicted = -(float(np.sum(slope * rows)) + 0.5 * float(np.sum(rows * turned))) * size * ratio
             long = np.sqrt(max(square + 2 * length * along + length**2 * ahead, 0.0))
-            found.append(Step(size * rows.astype(np.float64), predicted, size * float(long)))
+            found.append(Step(ratio * rows.astype(np.float64), predicted, unit * float(long)))
 
         for _ in range(MAX_INNER):
             curved = self.hessian(direction)
             bend = float(np.sum(direction * curved))
+            if not np.isfinite(bend):
+                break
             length = power / bend if bend > 0 else 0.0
             while radii and (bend <= 0 or square + 2 * length * along + length**2 * ahead >= radii[0] ** 2):
                 reach = radii.pop(0) ** 2 - square
@@ -271,5 +289,6 @@ class Quadratic:
             direction = -scaled + turn * direction
             along, ahead, power = turn * along, new + turn**2 * ahead, new
         if radii:
+            curved = np.zeros_like(step)
             stop(0.0)
         return found[::-1]

@@ -217,11 +217,12 @@ def show_proof(report: RealizableReport, screen: Console) -> None:
             f"The free constant, the {what} of a pair of weight 1, can be anything from {rounded(low)} {until}."
         )
     if o["attained"]:
-        screen.print(proof_lines(o["value"], o["lower_bound"], o["gap"], o["certified"], report.problem["tolerance"]))
-        if not o["certified"] and report.limited is not None:
-            screen.print(
-                "With a limit on dimensions this is the best of several tries, and the bound ignores the limit."
-            )
+        limit: dict[str, str] = {}
+        if report.limited is not None:
+            tries = "With a limit on dimensions this is the best of several tries, and the bound ignores the limit."
+            limit = {"embedding": "embedding, whatever its dimension,", "advice": tries}
+        tolerance = report.problem["tolerance"]
+        screen.print(proof_lines(o["value"], o["lower_bound"], o["gap"], o["certified"], tolerance, **limit))
     screen.print(
         f"The ideal (entropic floor) is {rounded(report.floor, 9)} nats, reached only where softmax probabilities "
         f"equal the target exactly; here they differ by at most {o['residual']:.1e}."
