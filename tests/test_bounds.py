@@ -82,7 +82,7 @@ def test_tightening_closes_what_the_tangent_leaves_open():
     q = np.full(60, 1 / 60)
     objective = LogSum(orbits.others / 60, q, q, 10.0, orbits.others * target, unique_minimiser=True)
     rows = np.column_stack([embed(np.exp(0.1 * log_weights)), np.zeros(60)])
-    place, _ = descend(Place.at(Points(objective, orbits), rows), 25)
+    place, *_ = descend(Place.at(Points(objective, orbits), rows), 25)
     cosines = place.points.cosines(place.point)
     plain = certify(objective, orbits, cosines, tolerance=1e-9)
     assert tighten(objective, orbits, cosines, plain).gap < plain.gap / 3

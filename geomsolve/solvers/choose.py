@@ -10,7 +10,7 @@
 and of what they return the answer with the smallest gap.  A smooth conic answer is polished by Newton steps on the
 manifold, whoever asked for it: interior-point methods stop near 1e-9, while at low temperature the loss differs by
 less than that between geometries 40 degrees apart.
-Where the caller knows cosines to start from, many distinct points go to the manifold solver at once.
+Where the caller knows cosines to start from, all but small problems go to the manifold solver at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from geomsolve.losses.base import Objective
 from geomsolve.solvers.base import Solution
 from geomsolve.solvers.conic import solve_conic
 from geomsolve.solvers.dual import solve_dual
-from geomsolve.solvers.manifold import LARGE, interior, solve_manifold
+from geomsolve.solvers.manifold import LARGE, MARGIN, interior, solve_manifold
 
 SOLVERS = ("auto", "conic", "dual", "manifold")
 
@@ -40,9 +40,6 @@ PRECISE = 1e-9
 INWARD = 1e-3
 """How far a conic answer is moved into the interior before it is polished: on the boundary, where a direction has
 length zero, Newton steps cannot tell whether it should."""
-
-MARGIN = 0.1
-"""Part of the tolerance that the gap may take where the solver stops by it."""
 
 UNRESOLVED = 1e-2
 """Relative force left from which on a geometry is said to be unresolved."""
@@ -132,8 +129,8 @@ def solve_objective(
     resolved = True
     if objective.smooth and not objective.degenerate and solution.name != "dual":  # which solves for the forces
         left = unbalanced(objective, orbits, solution.cosines)
-        if left > UNRESOLVED:
-            resolved = False
+        resolved = left <= UNRESOLVED
+        if proof.certified and not resolved:
             reason += f"; the loss is proven, but the angles are not: forces cancel only to {left:.1g}"
     return Answer(solution, proof, reason, time.perf_counter() - began, resolved)
 

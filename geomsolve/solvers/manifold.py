@@ -34,13 +34,16 @@ MAX_STEPS = 1000
 MAX_ESCAPES = 8
 
 LARGE = 100
-"""Rows from which on steps are worked out in single precision, and dimensions that hardly matter are left out."""
+"""Rows from which on steps are worked out in single precision."""
+
+MARGIN = 0.1
+"""Part of the tolerance that the gap may take where the solver stops by it."""
 
 FAINT = 1e-12
 """Ratio of the smallest to the largest force down to which single precision sees both."""
 
 SHARE = 1e-3
-"""Part of all squared lengths that the dimensions left out of the start of a large problem hold together."""
+"""Part of all squared lengths that the dimensions left out of a start hold together, where a goal is given."""
 
 CLOSE = 0.03
 """Predicted decrease, relative to the gap wanted, from which on the certificate is looked at; then each time that it
@@ -65,10 +68,10 @@ MOST_SIGNS = 14
 """Classes up to which all 2^(K-1) ways to put them at two points are tried."""
 
 
-def descend(place: Place, limit: int, goal: float = 0.0, enough: float = 0.0) -> tuple[Place, int]:
+def descend(place: Place, limit: int, goal: float = 0.0, enough: float = 0.0) -> tuple[Place, int, bool]:
     """Trust-region steps until rows balance to rounding, nothing moves any more, or the gap is below ``goal``, an
     amount of F; with a goal, dimensions that hardly matter are dropped on the way.  Or until balanced rows can lower F
-    by no more than ``enough``."""
+    by no more than ``enough``.  Returns where it got, the steps taken, and whether the goal was met."""
     points = place.points
     even = place.weights.min() > FAINT * place.weights.max()
     dtype: type[np.floating] = np.float32 if place.point.shape[0] >= LARGE and even else np.float64
@@ -78,7 +81,7 @@ def descend(place: Place, limit: int, goal: float = 0.0, enough: float = 0.0) ->
     best_residual, idle, ahead = place.residual, 0, CLOSE * goal
     for count in range(limit):
         if place.residual <= RESIDUAL or idle >= (PATIENCE if place.residual > 1e-8 else PATIENCE // 10):
-            return place, count
+            return place, count, False
         model = model or Quadratic(place, dtype)
         noise = NOISE * max(1e-3, abs(place.value))
         for step in model.steps(radius):
@@ -95,12 +98,12 @@ def descend(place: Place, limit: int, goal: float = 0.0, enough: float = 0.0) ->
         if ratio > 0.05:
             place, model = trial, None
             if step.predicted < enough and place.residual < BALANCED:
-                return place, count + 1
+                return place, count + 1, False
             if goal:
                 place = narrowed(place, step.predicted)
                 if step.predicted < ahead:
                     if place.residual < BALANCED and gap_of(place, goal) <= goal:
-                        return place, count + 1
+                        return place, count + 1, True
                     ahead, outside = step.predicted / 3, escape(place)
                     if outside is not None and place.value - outside.value > step.predicted:
                         place, ahead = outside, CLOSE * goal
@@ -110,8 +113,8 @@ def descend(place: Place, limit: int, goal: float = 0.0, enough: float = 0.0) ->
         idle = 0 if improved or abs(step.predicted) > noise else idle + 1
         best_residual = min(best_residual, place.residual)
         if radius < 1e-14 * largest:
-            return place, count + 1
-    return place, limit
+            return place, count + 1, False
+    return place, limit, False
 
 
 def gap_of(place: Place, goal: float) -> float:
@@ -191,9 +194,9 @@ def rise(points: Points, centroids: FloatArray, spread: FloatArray, goal: float)
     steps = 0
     for _ in range(MAX_ESCAPES):
         wanted = goal * max(1.0, abs(place.value))
-        place, taken = descend(place, MAX_STEPS - steps, wanted)
+        place, taken, proven = descend(place, MAX_STEPS - steps, wanted)
         steps += taken
-        if steps >= MAX_STEPS or (wanted and gap_of(place, wanted) <= wanted):
+        if steps >= MAX_STEPS or proven or (wanted and gap_of(place, wanted) <= wanted):
             break
         moved = escape(place)
         if moved is None:
@@ -208,7 +211,7 @@ def solve_distances(
     """Minimise a smooth objective over squared Euclidean distances D, C = 1 - D/2, from the Gram matrix (m, m) of
     points; with the proof, which may leave a gap."""
     place, steps = rise(
-        Points(objective, orbits, unit=False), embed(start)[:, ::-1], np.zeros(orbits.n_orbits), 0.1 * tolerance
+        Points(objective, orbits, unit=False), embed(start)[:, ::-1], np.zeros(orbits.n_orbits), MARGIN * tolerance
     )
     cosines = place.points.cosines(place.point)
     return Solution(cosines, "manifold", steps), certify_distances(objective, orbits, cosines, tolerance=tolerance)
@@ -242,7 +245,7 @@ def solve_limited(
     for number in range(starts):
         noise = generator.standard_normal((n, dim)) * size
         rows = noise / np.sqrt(dim) if number else first + 1e-3 * noise
-        place, taken = descend(
+        place, taken, _ = descend(
             Place.at(points, points.normalise(np.column_stack([rows, np.zeros(n)]))), MAX_STEPS, enough=settled
         )
         steps += taken
