@@ -16,7 +16,6 @@ from geomsolve._version import __version__
 
 if TYPE_CHECKING:
     from geomsolve.analyses import solve
-    from geomsolve.analyses.base import Report
     from geomsolve.analyses.check import CheckReport
     from geomsolve.analyses.compare import CompareReport
     from geomsolve.analyses.imbalance import ImbalanceReport
@@ -24,32 +23,33 @@ if TYPE_CHECKING:
     from geomsolve.analyses.realizable import CasesReport, RealizableReport
     from geomsolve.analyses.sweep import SweepReport
     from geomsolve.analyses.threshold import ThresholdReport
-    from geomsolve.certificate import Certificate, certify
     from geomsolve.errors import GeomsolveError, InputError, SolverError
     from geomsolve.gram.orbits import Orbits
     from geomsolve.gram.structure import Structure
     from geomsolve.losses import Loss, make_loss
-    from geomsolve.spec.check import Check, CheckWeighting
-    from geomsolve.spec.compare import Compare
-    from geomsolve.spec.diversity import Diversity
-    from geomsolve.spec.imbalance import Imbalance
-    from geomsolve.spec.levels import Levels
-    from geomsolve.spec.negatives import Negatives
-    from geomsolve.spec.realizable import Realizable
-    from geomsolve.spec.spectrum import Spectrum
-    from geomsolve.spec.sweep import Sweep
-    from geomsolve.spec.threshold import Threshold
+    from geomsolve.proof.certificate import Certificate, certify
+    from geomsolve.questions.check import Check, CheckWeighting
+    from geomsolve.questions.compare import Compare
+    from geomsolve.questions.diversity import Diversity
+    from geomsolve.questions.imbalance import Imbalance
+    from geomsolve.questions.levels import Levels
+    from geomsolve.questions.negatives import Negatives
+    from geomsolve.questions.realizable import Realizable
+    from geomsolve.questions.spectrum import Spectrum
+    from geomsolve.questions.sweep import Sweep
+    from geomsolve.questions.threshold import Threshold
+    from geomsolve.report import Report
 
 _HOMES = {
     "solve": "geomsolve.analyses",
-    "Report": "geomsolve.analyses.base",
+    "Report": "geomsolve.report",
     "CheckReport": "geomsolve.analyses.check",
     "CompareReport": "geomsolve.analyses.compare",
     "ImbalanceReport": "geomsolve.analyses.imbalance",
     "CasesReport": "geomsolve.analyses.realizable",
     "RealizableReport": "geomsolve.analyses.realizable",
-    "Certificate": "geomsolve.certificate",
-    "certify": "geomsolve.certificate",
+    "Certificate": "geomsolve.proof.certificate",
+    "certify": "geomsolve.proof.certificate",
     "GeomsolveError": "geomsolve.errors",
     "InputError": "geomsolve.errors",
     "SolverError": "geomsolve.errors",
@@ -57,20 +57,20 @@ _HOMES = {
     "Structure": "geomsolve.gram.structure",
     "Loss": "geomsolve.losses",
     "make_loss": "geomsolve.losses",
-    "Diversity": "geomsolve.spec.diversity",
-    "Check": "geomsolve.spec.check",
-    "CheckWeighting": "geomsolve.spec.check",
-    "Compare": "geomsolve.spec.compare",
-    "Imbalance": "geomsolve.spec.imbalance",
-    "Realizable": "geomsolve.spec.realizable",
-    "Levels": "geomsolve.spec.levels",
+    "Diversity": "geomsolve.questions.diversity",
+    "Check": "geomsolve.questions.check",
+    "CheckWeighting": "geomsolve.questions.check",
+    "Compare": "geomsolve.questions.compare",
+    "Imbalance": "geomsolve.questions.imbalance",
+    "Realizable": "geomsolve.questions.realizable",
+    "Levels": "geomsolve.questions.levels",
     "LevelsReport": "geomsolve.analyses.levels",
-    "Sweep": "geomsolve.spec.sweep",
+    "Sweep": "geomsolve.questions.sweep",
     "SweepReport": "geomsolve.analyses.sweep",
-    "Threshold": "geomsolve.spec.threshold",
+    "Threshold": "geomsolve.questions.threshold",
     "ThresholdReport": "geomsolve.analyses.threshold",
-    "Negatives": "geomsolve.spec.negatives",
-    "Spectrum": "geomsolve.spec.spectrum",
+    "Negatives": "geomsolve.questions.negatives",
+    "Spectrum": "geomsolve.questions.spectrum",
 }
 
 __all__ = [

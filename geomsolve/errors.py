@@ -42,11 +42,6 @@ class SolverError(GeomsolveError):
     exit_code = 3
 
 
-def counted(n: int, one: str, many: str = "") -> str:
-    """A number of things in words: '1 row', '2 rows'; ``many`` is the plural where it takes more than an s."""
-    return f"{n:,} {one if n == 1 else many or f'{one}s'}"
-
-
 def nearest(word: str, known: Iterable[str]) -> str:
     """A hint naming the known word closest to ``word``, then the first fifty: for messages about unknown names."""
     names = sorted(known)

@@ -32,7 +32,7 @@ from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.errors import InputError
 from geomsolve.gram.measure import Measurement, gram_error
 from geomsolve.gram.types import FloatArray
-from geomsolve.spec.imbalance import Imbalance
+from geomsolve.questions.imbalance import Imbalance
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geomsolve.certificate import certify, certify_distances, tighten
 from geomsolve.gram.embedding import embed
 from geomsolve.gram.orbits import Orbits
-from geomsolve.losses.logsum import LogSum
+from geomsolve.objectives.logsum import LogSum
+from geomsolve.proof.certificate import certify, certify_distances, tighten
 from geomsolve.solvers.manifold import descend
 from geomsolve.solvers.points import Place, Points
 

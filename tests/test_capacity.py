@@ -13,7 +13,7 @@ import pytest
 from geomsolve.analyses.capacity import capacity
 from geomsolve.errors import InputError
 from geomsolve.gram.codes import bounds, closed_form, fejes_toth_bound, largest_cosine, levenshtein_bound, welch_bound
-from geomsolve.spec.capacity import Capacity
+from geomsolve.questions.capacity import Capacity
 
 
 @pytest.mark.parametrize(

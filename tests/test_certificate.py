@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geomsolve import Orbits, certify, make_loss
-from geomsolve.certificate import dual_blocks, unbalanced
-from geomsolve.losses.pairwise import Hinge
+from geomsolve.objectives.pairs import Hinge
+from geomsolve.proof.certificate import dual_blocks, unbalanced
 
 every_loss = pytest.mark.parametrize(("name", "parameters"), LOSSES, ids=map(label, LOSSES))
 COUNTS = np.array([6, 3, 3, 2])

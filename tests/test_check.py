@@ -17,7 +17,7 @@ from geomsolve.analyses.check import Descent, Prediction, as_check, check, judge
 from geomsolve.cli.main import cli, main  # noqa: E402
 from geomsolve.descent import experiments  # noqa: E402
 from geomsolve.losses import make_loss  # noqa: E402
-from geomsolve.spec.check import Check, CheckWeighting  # noqa: E402
+from geomsolve.questions.check import Check, CheckWeighting  # noqa: E402
 
 
 @pytest.fixture

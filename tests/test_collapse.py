@@ -11,7 +11,8 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from geomsolve import Imbalance, Orbits, make_loss, solve
-from geomsolve.analyses.collapse import collapse_margin, has_majority, nearest_collapse_temperature, roots
+from geomsolve.analyses.imbalance import collapse_temperature
+from geomsolve.proof.collapse import collapse_margin, has_majority, roots
 
 NEGATIVES = (1, 2, 4, 8, 16, 64, 256)
 TABLE = {
@@ -110,7 +111,7 @@ def test_supcon_condition(tau):
 @pytest.mark.parametrize("share", [0.8, 0.9, 0.95, 0.99])
 def test_nearest_temperature_of_supcon_is_the_root_of_its_condition(share):
     wanted = brentq(lambda tau: supcon_condition(share, tau), 0.05, 150)
-    found = nearest_collapse_temperature(make_loss("supcon", {"temperature": 0.7}), one_majority(share))
+    found = collapse_temperature(make_loss("supcon", {"temperature": 0.7}), one_majority(share))
     assert found == pytest.approx(wanted, rel=1e-8)
 
 
@@ -154,14 +155,14 @@ def test_a_hinge_does_not_collapse_and_has_no_threshold():
 def test_without_one_majority_and_two_others_there_is_nothing_to_collapse(counts):
     orbits = Orbits.of(np.array(counts) / sum(counts))
     assert not has_majority(orbits)
-    assert nearest_collapse_temperature(make_loss("supcon", {}), orbits) is None
+    assert collapse_temperature(make_loss("supcon", {}), orbits) is None
 
 
 def test_no_threshold_where_no_temperature_makes_a_difference():
     """P < 1/2: even a linear loss keeps the minorities apart; decoupled with one negative never changes with tau."""
-    assert nearest_collapse_temperature(make_loss("supcon", {}), one_majority(0.4)) is None
+    assert collapse_temperature(make_loss("supcon", {}), one_majority(0.4)) is None
     for share in (0.4, 0.9):
-        assert nearest_collapse_temperature(make_loss("dcl", {"negatives": 1}), one_majority(share)) is None
+        assert collapse_temperature(make_loss("dcl", {"negatives": 1}), one_majority(share)) is None
 
 
 def test_roots_finds_every_crossing_of_the_scan():

@@ -15,8 +15,8 @@ from geomsolve.analyses import compare as module
 from geomsolve.analyses.compare import compare
 from geomsolve.cli.main import cli, main
 from geomsolve.gram.measure import Measurement
-from geomsolve.spec import arrays
-from geomsolve.spec.compare import Compare
+from geomsolve.questions.compare import Compare
+from geomsolve.reading import arrays
 
 COUNTS = (70, 20, 10)
 LOSS = {"name": "supcon", "temperature": 0.5}

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from geomsolve.analyses.imbalance import imbalance
 from geomsolve.cli.main import cli
 from geomsolve.errors import InputError
-from geomsolve.spec.datasets import dataset
-from geomsolve.spec.imbalance import Imbalance
+from geomsolve.questions.imbalance import Imbalance
+from geomsolve.reading.datasets import dataset
 
 
 def ask(props, dim, **loss):

@@ -7,11 +7,11 @@ from math import log
 import numpy as np
 import pytest
 
-from geomsolve.certificate import certify, collapse_is_optimal
 from geomsolve.errors import SolverError
 from geomsolve.gram.orbits import Blocks, Orbits
 from geomsolve.losses import make_loss
-from geomsolve.losses.base import RowCurvature
+from geomsolve.objectives.base import RowCurvature
+from geomsolve.proof.certificate import certify, collapse_is_optimal
 from geomsolve.solvers import dual
 from geomsolve.solvers.choose import solve_objective
 from geomsolve.solvers.dual import Newton, solve_dual, start
@@ -155,7 +155,7 @@ def test_gives_way_where_the_optimum_has_low_rank():
 
 def soft_targets(labels, sigma, temperature):
     """Weighted InfoNCE with a Gaussian kernel on scalar labels, every label a class of its own."""
-    from geomsolve.losses.logsum import LogSum
+    from geomsolve.objectives.logsum import LogSum
 
     n = labels.size
     weights = np.exp(-((labels[:, None] - labels) ** 2) / (2 * sigma**2))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from geomsolve.batch.gather import gather
-from geomsolve.spec.kinds import kind_of
+from geomsolve.questions.kinds import kind_of
 
 GALLERY = Path(__file__).parent.parent / "problems"
 ENTRIES = gather([str(GALLERY)])

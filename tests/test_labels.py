@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from geomsolve.spec.labels import GENERATORS, read_labels, read_matrix
+from geomsolve.reading.labels import GENERATORS, read_labels, read_matrix
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,11 @@ from scipy.integrate import dblquad
 from scipy.special import iv
 
 from geomsolve import InputError, Orbits, solve
-from geomsolve.analyses.levels import OneView, missing_class_probability, no_positive_probability
-from geomsolve.analyses.random_start import random_hinge, random_log_sum, random_mean
-from geomsolve.spec.imbalance import Imbalance
-from geomsolve.spec.levels import Levels
+from geomsolve.analyses.levels import missing_class_probability, no_positive_probability
+from geomsolve.objectives.one_view import OneView
+from geomsolve.objectives.random_start import random_hinge, random_log_sum, random_mean
+from geomsolve.questions.imbalance import Imbalance
+from geomsolve.questions.levels import Levels
 
 
 def ask(loss="supcon", **flags):

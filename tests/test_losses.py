@@ -13,7 +13,7 @@ from scipy.special import digamma
 from geomsolve import InputError, Orbits, make_loss
 from geomsolve.losses import REGISTRY
 from geomsolve.losses.align_uniform import AlignUniform
-from geomsolve.losses.expectation import LogExpectation
+from geomsolve.objectives.expectation import LogExpectation
 
 COUNTS = np.array([6, 3, 3, 2])
 """Four classes, two of them alike."""
@@ -389,7 +389,7 @@ def test_parameters_that_are_in_force_are_listed():
 
 def test_digamma_limit_of_the_frullani_integral():
     """E log Gamma(k) = digamma(k): the mean of Y = sum of k exponentials, through the same identity by quadrature."""
-    from geomsolve.losses.expectation import STEP
+    from geomsolve.objectives.expectation import STEP
 
     s = np.exp(STEP * np.arange(-180, 200))
     for k in (1, 2, 5):

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from geomsolve import InputError, Negatives, Orbits, make_loss, solve
 from geomsolve.analyses.negatives import least_by_bound, least_sufficient, lower_bound, upper_bound
-from geomsolve.losses.infonce import negative_distribution
-from geomsolve.losses.joint import JointExpectation, joint_objective
+from geomsolve.objectives.joint import JointExpectation, joint_objective
+from geomsolve.objectives.sampling import negative_distribution
 
 KS = (1, 2, 3, 8, 64, 1000, 10**6)
 

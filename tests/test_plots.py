@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from geomsolve import Imbalance, InputError, plots, solve
-from geomsolve.analyses.base import to_json
 from geomsolve.plots._geometry import embed
 from geomsolve.plots._style import spaced_in_log
-from geomsolve.spec.capacity import Capacity
-from geomsolve.spec.compare import Compare
-from geomsolve.spec.kinds import kinds
-from geomsolve.spec.levels import Levels
-from geomsolve.spec.sweep import Sweep
-from geomsolve.spec.threshold import Threshold
+from geomsolve.questions.capacity import Capacity
+from geomsolve.questions.compare import Compare
+from geomsolve.questions.kinds import kinds
+from geomsolve.questions.levels import Levels
+from geomsolve.questions.sweep import Sweep
+from geomsolve.questions.threshold import Threshold
+from geomsolve.report import to_json
 
 pytest.importorskip("matplotlib", reason="pictures are an extra")
 

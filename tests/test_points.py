@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from geomsolve.gram.orbits import Orbits
-from geomsolve.losses.logsum import LogSum
+from geomsolve.objectives.logsum import LogSum
 from geomsolve.solvers.manifold import LARGE, solve_manifold
 from geomsolve.solvers.points import Place, Points, Quadratic, RowBlocks
 

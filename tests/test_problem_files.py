@@ -12,18 +12,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from geomsolve import InputError, solve
-from geomsolve.analyses.base import to_json
 from geomsolve.analyses.expectation import misses
 from geomsolve.batch.gather import gather
 from geomsolve.batch.rows import row_of
 from geomsolve.batch.table import to_csv
 from geomsolve.cli.commands.schema import loss_schema
 from geomsolve.losses import REGISTRY
-from geomsolve.spec.base import keys
-from geomsolve.spec.documents import content_hash, read_entries
-from geomsolve.spec.expect import Expectation
-from geomsolve.spec.kinds import json_schema, kinds
-from geomsolve.spec.yaml import Node, read_documents
+from geomsolve.questions.base import keys
+from geomsolve.questions.documents import content_hash, read_entries
+from geomsolve.questions.expect import Expectation
+from geomsolve.questions.kinds import json_schema, kinds
+from geomsolve.reading.yaml import Node, read_documents
+from geomsolve.report import to_json
 
 
 def only(text: str):

@@ -93,7 +93,7 @@ def test_soft_supcon_is_equiangular_exactly_when_epsilon_allows(counts, tau):
 @given(st.lists(st.integers(1, 40), min_size=3, max_size=6), st.floats(0.05, 2.0))
 def test_collapse_margin_decides_what_is_solved(counts, tau):
     """The candidate with all minorities at one point is optimal iff the solver finds no better value."""
-    from geomsolve.analyses.collapse import collapse_margin, has_majority
+    from geomsolve.proof.collapse import collapse_margin, has_majority
 
     orbits = Orbits.of(np.array(counts) / sum(counts))
     if not has_majority(orbits):

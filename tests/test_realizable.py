@@ -10,8 +10,8 @@ from geomsolve import Imbalance, InputError, Realizable, solve
 from geomsolve.analyses.fixes import judged
 from geomsolve.analyses.target import target_of, verdict_of, weighting_of
 from geomsolve.gram.embedding import procrustes
-from geomsolve.spec.labels import read_labels
-from geomsolve.spec.realizable import bend
+from geomsolve.questions.realizable import bend
+from geomsolve.reading.labels import read_labels
 
 AGES = {"weighting": "yaware", "labels": [20, 25, 30], "sigma": 5}
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomsolve import Imbalance, InputError
-from geomsolve.spec.datasets import EXAMPLES, dataset
-from geomsolve.spec.lists import MOST_ITEMS, read_names, read_numbers
+from geomsolve.reading.datasets import EXAMPLES, dataset
+from geomsolve.reading.lists import MOST_ITEMS, read_names, read_numbers
 
 # --- lists -----------------------------------------------------------------------------------------------------------
 

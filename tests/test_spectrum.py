@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from geomsolve import InputError, Spectrum, solve
 from geomsolve.analyses.spectrum import allocate, augmentation_variance, evaluate
-from geomsolve.spec.images import power_spectrum
-from geomsolve.spec.spectrum import power_law
+from geomsolve.questions.spectrum import power_law
+from geomsolve.reading.images import power_spectrum
 
 VARIANCES = st.lists(st.floats(0, 3), min_size=1, max_size=12)
 

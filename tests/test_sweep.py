@@ -12,9 +12,9 @@ import pytest
 from geomsolve import InputError, solve
 from geomsolve.analyses.sweep import profile
 from geomsolve.cli.render import sparkline
-from geomsolve.spec.imbalance import Imbalance
-from geomsolve.spec.sweep import Sweep, read_range
-from geomsolve.spec.threshold import Threshold
+from geomsolve.questions.imbalance import Imbalance
+from geomsolve.questions.sweep import Sweep, read_range
+from geomsolve.questions.threshold import Threshold
 
 PROPS = [0.8, 0.12, 0.08]
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from geomsolve import InputError, solve
-from geomsolve.analyses.crossings import changes
-from geomsolve.spec.imbalance import Imbalance
-from geomsolve.spec.threshold import Threshold
+from geomsolve.proof.crossings import changes
+from geomsolve.questions.imbalance import Imbalance
+from geomsolve.questions.threshold import Threshold
 
 KS = (1, 2, 4, 8, 16, 64, 256)
 TABLE = {

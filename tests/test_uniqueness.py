@@ -7,7 +7,7 @@ import pytest
 from helpers import LOSSES, define, label, random_gram
 
 from geomsolve import Imbalance, Orbits, make_loss, solve
-from geomsolve.uniqueness import optimum_is_unique
+from geomsolve.proof.uniqueness import optimum_is_unique
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,10 @@ def test_too_many_classes_are_left_undetermined():
     p = np.full(40, 1 / 40)
     loss, orbits = make_loss("dcl", {"negatives": 1}), Orbits.of(p)
     objective = loss.objective(orbits)
-    assert optimum_is_unique(loss, objective, orbits, np.array([[-1 / 39]])) is None
+    assert (
+        optimum_is_unique(objective, orbits, np.array([[-1 / 39]]), single=lambda: loss.objective(orbits.single()))
+        is None
+    )
 
 
 def test_two_singletons_in_a_full_batch():

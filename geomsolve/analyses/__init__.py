@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
-    from geomsolve.analyses.base import Report
     from geomsolve.analyses.check import CheckReport
     from geomsolve.analyses.compare import CompareReport
     from geomsolve.analyses.imbalance import ImbalanceReport
@@ -19,14 +18,15 @@ if TYPE_CHECKING:
     from geomsolve.analyses.realizable import CasesReport, RealizableReport
     from geomsolve.analyses.sweep import SweepReport
     from geomsolve.analyses.threshold import ThresholdReport
-    from geomsolve.spec.base import Problem
-    from geomsolve.spec.check import Check, CheckWeighting
-    from geomsolve.spec.compare import Compare
-    from geomsolve.spec.imbalance import Imbalance
-    from geomsolve.spec.levels import Levels
-    from geomsolve.spec.realizable import Realizable
-    from geomsolve.spec.sweep import Sweep
-    from geomsolve.spec.threshold import Threshold
+    from geomsolve.questions.base import Problem
+    from geomsolve.questions.check import Check, CheckWeighting
+    from geomsolve.questions.compare import Compare
+    from geomsolve.questions.imbalance import Imbalance
+    from geomsolve.questions.levels import Levels
+    from geomsolve.questions.realizable import Realizable
+    from geomsolve.questions.sweep import Sweep
+    from geomsolve.questions.threshold import Threshold
+    from geomsolve.report import Report
 
 
 @overload
@@ -67,9 +67,9 @@ def validate(problem: Problem) -> None:
     from geomsolve.analyses.expectation import refuse_unknown
     from geomsolve.gram.orbits import Orbits
     from geomsolve.losses import make_loss
+    from geomsolve.questions.base import LossProblem
+    from geomsolve.questions.classes import ClassProblem
     from geomsolve.solvers.choose import check_solver
-    from geomsolve.spec.base import LossProblem
-    from geomsolve.spec.classes import ClassProblem
 
     check_solver(problem.solver)
     refuse_unknown(problem)

@@ -21,12 +21,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from geomsolve.analyses.base import Report, jsonable, understood
 from geomsolve.errors import InputError
 from geomsolve.gram.codes import bounds, closed_form, is_closed, largest_cosine, welch_bound
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.gram.types import FloatArray
-from geomsolve.spec.capacity import Capacity
+from geomsolve.questions.capacity import Capacity
+from geomsolve.report import Report, jsonable, understood
 
 FULL_GRAM = 64
 """Classes up to which the K x K Gram matrix is part of the JSON without being asked for."""

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from geomsolve.analyses.base import Report, jsonable, understood
 from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport, imbalance
 from geomsolve.analyses.realizable import RealizableReport, realizable
 from geomsolve.analyses.target import target_of, weighting_of
@@ -30,9 +29,10 @@ from geomsolve.gram.measure import Measurement, gram_error
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses import Loss, make_loss
-from geomsolve.spec.check import Check, CheckWeighting
-from geomsolve.spec.imbalance import Imbalance
-from geomsolve.spec.realizable import Realizable
+from geomsolve.questions.check import Check, CheckWeighting
+from geomsolve.questions.imbalance import Imbalance
+from geomsolve.questions.realizable import Realizable
+from geomsolve.report import Report, jsonable, understood
 
 if TYPE_CHECKING:
     import torch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from geomsolve.analyses.check import CheckReport, check
-from geomsolve.spec.check import CheckWeighting
+from geomsolve.questions.check import CheckWeighting
 
 
 def check_weighting(problem: CheckWeighting) -> CheckReport:

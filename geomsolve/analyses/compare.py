@@ -18,17 +18,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from geomsolve.analyses.base import Report, jsonable, understood
 from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport, imbalance
-from geomsolve.errors import InputError, counted
+from geomsolve.errors import InputError
 from geomsolve.gram.measure import Measurement, gram_error
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify, names_of
 from geomsolve.gram.types import FloatArray, IntArray
 from geomsolve.losses import Loss, make_loss
-from geomsolve.spec.arrays import open_rows, read_labels
-from geomsolve.spec.compare import Compare
-from geomsolve.spec.imbalance import Imbalance
+from geomsolve.questions.compare import Compare
+from geomsolve.questions.imbalance import Imbalance
+from geomsolve.reading.arrays import open_rows, read_labels
+from geomsolve.report import Report, jsonable, understood
+from geomsolve.words import counted
 
 VALUE_TOLERANCE = 1e-2
 """Excess of the loss, relative above 1, that counts as the optimum where that is not a single geometry."""

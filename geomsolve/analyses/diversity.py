@@ -29,15 +29,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from geomsolve.analyses.base import Report, understood
-from geomsolve.certificate import Certificate, certify
 from geomsolve.gram.embedding import embed, procrustes
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import structure_tolerance
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses.logsum import LogSum
+from geomsolve.objectives.logsum import LogSum
+from geomsolve.proof.certificate import Certificate, certify
+from geomsolve.questions.diversity import Diversity
+from geomsolve.report import Report, understood
 from geomsolve.solvers.choose import check_solver, solve_objective
-from geomsolve.spec.diversity import Diversity
 
 EXACT = 1e-10
 """Relative gap up to which the latents themselves count as the optimum; above it the program is solved."""

@@ -8,10 +8,10 @@ from typing import Any
 
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.structure import KINDS
-from geomsolve.spec.base import Problem
-from geomsolve.spec.classes import ClassProblem
-from geomsolve.spec.expect import Expectation, Near
-from geomsolve.spec.sweep import Sweep
+from geomsolve.questions.base import Problem
+from geomsolve.questions.classes import ClassProblem
+from geomsolve.questions.expect import Expectation, Near
+from geomsolve.questions.sweep import Sweep
 
 WHERE: dict[str, tuple[tuple[str, ...], ...]] = {
     "structure": (("structure", "kind"), ("structure",), ("summary",)),

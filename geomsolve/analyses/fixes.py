@@ -21,7 +21,7 @@ import numpy as np
 from geomsolve.analyses.target import Target, Verdict, target_of, verdict_of, wanted_distances, weighting_of
 from geomsolve.errors import InputError
 from geomsolve.gram.edm import circumradius
-from geomsolve.spec.realizable import Realizable, bend
+from geomsolve.questions.realizable import Realizable, bend
 from geomsolve.weightings import Weighting
 from geomsolve.weightings.kernels import KERNELS
 from geomsolve.weightings.soft_supcon import threshold

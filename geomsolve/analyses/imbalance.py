@@ -4,7 +4,7 @@
 
 Within-class collapse is a theorem for these losses (convexity and Jensen), so F is a function of G alone.
 The problem goes through the orbit reduction (``gram/orbits.py``) to a solver, and the answer carries the
-certificate of ``certificate.py``.
+certificate of ``proof/certificate.py``.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from geomsolve.analyses.base import Report, jsonable, understood
-from geomsolve.analyses.collapse import nearest_collapse_temperature
-from geomsolve.certificate import Certificate
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify, names_of
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses import Loss, make_loss
-from geomsolve.solvers.choose import Answer, refuse_oversize, solve_objective
+from geomsolve.objectives.base import Objective
+from geomsolve.proof.certificate import Certificate
+from geomsolve.proof.collapse import nearest_collapse_temperature
+from geomsolve.proof.uniqueness import optimum_is_unique
+from geomsolve.questions.imbalance import Imbalance
+from geomsolve.report import Report, jsonable, understood
+from geomsolve.solvers.base import Answer
+from geomsolve.solvers.choose import refuse_oversize, solve_objective
 from geomsolve.solvers.manifold import solve_limited
-from geomsolve.spec.imbalance import Imbalance
-from geomsolve.uniqueness import optimum_is_unique
 
 if TYPE_CHECKING:
     from geomsolve.analyses.check import CheckReport
@@ -116,6 +118,15 @@ class ImbalanceReport(Report):
         return plain
 
 
+def collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
+    """The temperature nearest to that of ``loss`` at which full collapse sets in or ends, if there is one."""
+
+    def at(temperature: float) -> Objective:
+        return loss.replace(temperature=temperature).objective(orbits)
+
+    return nearest_collapse_temperature(at, loss.parameters().get("temperature"), orbits)
+
+
 def imbalance(problem: Imbalance) -> ImbalanceReport:
     """Answer the question of :class:`Imbalance`, with a proof."""
     loss = make_loss(problem.loss.name, problem.loss.parameters)
@@ -138,10 +149,17 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
     excess = None if objective.degenerate else objective.value(orbits.regular_simplex()) - proof.value
     unique = None
     if answer.resolved:
-        unique = optimum_is_unique(loss, objective, orbits, cosines, answer.solution.slopes, gap=proof.gap)
+        unique = optimum_is_unique(
+            objective,
+            orbits,
+            cosines,
+            answer.solution.slopes,
+            single=lambda: loss.objective(orbits.single()),
+            gap=proof.gap,
+        )
     if unique is None and excess is not None and structure.simplex_distance > structure.tolerance:
         unique = False if excess <= 1e-12 * max(1.0, abs(proof.value)) else None
-    threshold = nearest_collapse_temperature(loss, orbits) if objective.decides else None
+    threshold = collapse_temperature(loss, orbits) if objective.decides else None
     return ImbalanceReport(
         problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
         names=problem.class_names,

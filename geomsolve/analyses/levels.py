@@ -34,57 +34,26 @@ from typing import ClassVar
 
 import numpy as np
 
-from geomsolve.analyses.base import Report, understood
-from geomsolve.analyses.random_start import random_hinge, random_log_sum, random_mean
-from geomsolve.certificate import Certificate, certify
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses import REGISTRY, Curvature, Loss, Objective, make_loss
-from geomsolve.losses.expectation import LogExpectation
-from geomsolve.losses.infonce import negative_distribution
-from geomsolve.losses.logsum import LogSum
+from geomsolve.losses import REGISTRY, Loss, make_loss
+from geomsolve.objectives.base import Objective
+from geomsolve.objectives.expectation import LogExpectation
+from geomsolve.objectives.logsum import LogSum
+from geomsolve.objectives.one_view import OneView
+from geomsolve.objectives.random_start import random_hinge, random_log_sum, random_mean
+from geomsolve.objectives.sampling import negative_distribution
+from geomsolve.proof.certificate import Certificate, certify
+from geomsolve.questions.levels import INSTANCE_NAMES, Levels
+from geomsolve.report import Report, understood
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
-from geomsolve.spec.levels import INSTANCE_NAMES, Levels
 
 LOSSES = ("supcon", *INSTANCE_NAMES, "infonce", "dcl", "triplet", "align-uniform", "sigmoid")
 
 SAME = 1e-3
 """A loss value this close to a level, relative to it, is said to be that level."""
-
-
-class OneView(Objective):
-    """Random batches of one view each, where an anchor may lack a positive; see the module."""
-
-    unique_minimiser = False
-
-    def __init__(self, orbits: Orbits, batch: int, temperature: float) -> None:
-        p, n = orbits.proportions, orbits.sizes
-
-        def expectation(chance: FloatArray, own: FloatArray, mass: FloatArray) -> LogExpectation:
-            return LogExpectation(
-                chance,
-                own,
-                mass,
-                base=0.0,
-                factor=1.0,
-                negatives=batch - 1,
-                scale=1 / temperature,
-                unique_minimiser=False,
-            )
-
-        self.all = expectation(*negative_distribution(orbits, "iid"), n * p)
-        self.alone = expectation(*negative_distribution(orbits, "supervised"), n * p * (1 - p) ** (batch - 1))
-
-    def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
-        value, slope = self.all.evaluate(cosines)
-        less, flatter = self.alone.evaluate(cosines)
-        return value - less, slope - flatter
-
-    def curvature(self, cosines: FloatArray) -> Curvature:
-        every, alone = self.all.curvature(cosines), self.alone.curvature(cosines)
-        return lambda change: every(change) - alone(change)
 
 
 @dataclass(frozen=True)

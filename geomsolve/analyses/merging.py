@@ -9,7 +9,7 @@ that geometry X (K x d, G = X X') passes the certificate:
 
 S X = 0 puts the range of G into the null space of S, so the smallest eigenvalue of S on the rest decides, and its
 sign changes where the merger begins or ends.  The same holds with the whole minority merged, where the small
-problem has two points and its answer is known (``collapse.py``).  Derived for this project.
+problem has two points and its answer is known (``proof/collapse.py``).  Derived for this project.
 
 Symbols: G ``cosines`` (orbit form), S ``dual``, range of G ``reached``.
 """
@@ -17,22 +17,18 @@ Symbols: G ``cosines`` (orbit form), S ``dual``, range of G ``reached``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 
 import numpy as np
 
-from geomsolve.analyses.collapse import has_majority
-from geomsolve.analyses.crossings import changes
-from geomsolve.certificate import collapse_is_optimal, dual_blocks
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import coinciding
-from geomsolve.gram.types import FloatArray, IntArray
-from geomsolve.losses.base import Curvature, Objective
+from geomsolve.objectives.base import Objective
+from geomsolve.objectives.merged import Merged, Merger
+from geomsolve.proof.certificate import collapse_is_optimal, dual_blocks
+from geomsolve.proof.collapse import has_majority
+from geomsolve.proof.crossings import changes
 from geomsolve.solvers.choose import solve_objective
 from geomsolve.solvers.manifold import solve_manifold
-
-Merger = tuple[tuple[int, ...], ...]
-"""Groups of orbits, each at one point; an orbit of several classes may be a group of its own.  () is no merger."""
 
 SUSPICION = (1e-3, 1e-5, 1e-7)
 """Distances 1 - cosine below which classes are suspected to coincide; the certificate then decides."""
@@ -51,49 +47,6 @@ ONE_PLACE = 1e-6
 
 PARTIAL_ORBITS = 24
 """Distinct proportions up to which partial mergers are looked for; each point of the scan is solved."""
-
-
-class Merged(Objective):
-    """An objective restricted to a merger: a function of the cosines between its points.
-
-    ``orbits`` are those of the smaller problem; ``place`` (m,) is where each orbit of the larger one goes.
-    """
-
-    def __init__(self, objective: Objective, orbits: Orbits, merger: Merger) -> None:
-        self.whole = objective
-        self.unique_minimiser = objective.unique_minimiser
-        apart = [(g,) for g in range(orbits.n_orbits) if all(g not in group for group in merger)]
-        groups = sorted([*merger, *apart])
-        self.place: IntArray = np.empty(orbits.n_orbits, dtype=np.int64)
-        for i, group in enumerate(groups):
-            self.place[list(group)] = i
-        points = [group in merger for group in groups]
-        sizes = np.array([1 if one else orbits.sizes[g[0]] for g, one in zip(groups, points, strict=True)])
-        masses = orbits.sizes * orbits.proportions
-        shares = np.array([masses[list(group)].sum() for group in groups]) / sizes
-        self.orbits = Orbits(sizes, shares, np.repeat(np.arange(len(groups)), sizes))
-
-    @cached_property
-    def _counted(self) -> FloatArray:
-        """1 for pairs that exist in the smaller problem, 0 for the pair of a single point with itself."""
-        return (self.orbits.pairs > 0).astype(np.float64)
-
-    def expand(self, cosines: FloatArray) -> FloatArray:
-        """Cosines of the larger problem (m, m) from those between points."""
-        return cosines[np.ix_(self.place, self.place)]
-
-    def _gather(self, slope: FloatArray) -> FloatArray:
-        member = np.eye(self.orbits.n_orbits)[self.place]
-        gathered: FloatArray = self._counted * (member.T @ slope @ member)
-        return gathered
-
-    def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
-        value, slope = self.whole.evaluate(self.expand(cosines))
-        return value, self._gather(slope)
-
-    def curvature(self, cosines: FloatArray) -> Curvature:
-        whole = self.whole.curvature(self.expand(cosines))
-        return lambda change: self._gather(whole(self.expand(self._counted * change)))
 
 
 def merger_margin(objective: Objective, orbits: Orbits, merger: Merger) -> float:

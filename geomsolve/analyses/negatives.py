@@ -31,14 +31,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from geomsolve.analyses.base import Report, understood
-from geomsolve.analyses.collapse import nearest_collapse_temperature
+from geomsolve.analyses.imbalance import collapse_temperature
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify, names_of
-from geomsolve.losses import Objective, make_loss
-from geomsolve.losses.joint import joint_objective
-from geomsolve.solvers.choose import Answer, refuse_oversize, solve_objective
-from geomsolve.spec.negatives import MOST_NEGATIVES, TAKEN, Negatives
+from geomsolve.losses import make_loss
+from geomsolve.objectives.base import Objective
+from geomsolve.objectives.joint import joint_objective
+from geomsolve.questions.negatives import MOST_NEGATIVES, TAKEN, Negatives
+from geomsolve.report import Report, understood
+from geomsolve.solvers.base import Answer
+from geomsolve.solvers.choose import refuse_oversize, solve_objective
 
 LOG_LARGEST = 709.0
 """e to this power is still a floating-point number."""
@@ -182,7 +184,7 @@ def negatives(problem: Negatives) -> NegativesReport:
     for k in problem.negatives:
         proof, cosines = answer(k, decoupled).certificate, answer(k, decoupled).solution.cosines
         structure = classify(orbits, cosines, max(proof.gap, 0.0))
-        threshold = None if joint is not None else nearest_collapse_temperature(loss.replace(negatives=k), orbits)
+        threshold = None if joint is not None else collapse_temperature(loss.replace(negatives=k), orbits)
         rows.append(
             Row(
                 negatives=k,

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from geomsolve.analyses.base import Report, understood
 from geomsolve.analyses.fixes import Fix, find_fixes
 from geomsolve.analyses.target import (
     Target,
@@ -34,17 +33,18 @@ from geomsolve.analyses.target import (
     wanted_with_self,
     weighting_of,
 )
-from geomsolve.certificate import Certificate
 from geomsolve.errors import InputError
 from geomsolve.gram.edm import centred, spectrum_of
 from geomsolve.gram.embedding import embed
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify, names_of, structure_tolerance
 from geomsolve.gram.types import FloatArray
+from geomsolve.proof.certificate import Certificate
+from geomsolve.questions.realizable import Realizable
+from geomsolve.report import Report, understood
 from geomsolve.solvers.choose import solve_objective
 from geomsolve.solvers.completion import MOST_POINTS, Completion, complete
 from geomsolve.solvers.manifold import solve_distances, solve_limited
-from geomsolve.spec.realizable import Realizable
 from geomsolve.weightings import Weighting
 
 if TYPE_CHECKING:

@@ -35,9 +35,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from geomsolve.analyses.base import Report, understood
 from geomsolve.gram.types import FloatArray
-from geomsolve.spec.spectrum import Spectrum
+from geomsolve.questions.spectrum import Spectrum
+from geomsolve.report import Report, understood
 
 FREE = 1e-100
 """Costs below this are no different: such a frequency takes the whole budget, whatever it is."""

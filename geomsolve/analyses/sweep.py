@@ -18,16 +18,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from geomsolve.analyses.base import Report, understood
-from geomsolve.analyses.collapse import has_majority
 from geomsolve.analyses.imbalance import best_in_dimension
 from geomsolve.analyses.threshold import UNITS, Classes, collapse_changes, path_over, with_majority
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import angle_degrees, classify, names_of
 from geomsolve.losses import Loss, make_loss
-from geomsolve.solvers.choose import Answer, refuse_oversize, solve_objective
-from geomsolve.spec.sweep import WHOLE, Sweep
+from geomsolve.proof.collapse import has_majority
+from geomsolve.questions.sweep import WHOLE, Sweep
+from geomsolve.report import Report, understood
+from geomsolve.solvers.base import Answer
+from geomsolve.solvers.choose import refuse_oversize, solve_objective
 
 OTHER_AXES = ("majority", "imbalance", "dim")
 """What can vary besides the parameters of the loss."""

@@ -24,8 +24,8 @@ from geomsolve.errors import InputError
 from geomsolve.gram.edm import Shift, Spectrum, circumradius, shift_interval
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray, IntArray
-from geomsolve.losses.logsum import LogSum
-from geomsolve.spec.realizable import Realizable
+from geomsolve.objectives.logsum import LogSum
+from geomsolve.questions.realizable import Realizable
 from geomsolve.weightings import Weighting, make_weighting
 from geomsolve.weightings.custom import Custom
 

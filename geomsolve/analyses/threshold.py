@@ -1,6 +1,6 @@
 """Where along a path do the smaller classes collapse into one point?  Read off the certificate.
 
-Collapse, G = v v' with v = (1, -1, ..., -1), is optimal iff its dual matrix S is psd (``collapse.py``), so a
+Collapse, G = v v' with v = (1, -1, ..., -1), is optimal iff its dual matrix S is psd (``proof/collapse.py``), so a
 threshold is where the smallest eigenvalue of S changes sign along the path.  It is located by bisection; nothing is
 solved.  On the way there groups of classes may merge, which ``merging.py`` finds by solving.
 
@@ -19,15 +19,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from geomsolve.analyses.base import Report, understood
-from geomsolve.analyses.collapse import TEMPERATURES, has_majority
-from geomsolve.analyses.crossings import Change, changes
 from geomsolve.analyses.merging import PARTIAL_ORBITS, merging_path
-from geomsolve.certificate import collapse_is_optimal
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
-from geomsolve.losses import Loss, Objective, make_loss
-from geomsolve.spec.threshold import Threshold
+from geomsolve.losses import Loss, make_loss
+from geomsolve.objectives.base import Objective
+from geomsolve.proof.certificate import collapse_is_optimal
+from geomsolve.proof.collapse import TEMPERATURES, has_majority
+from geomsolve.proof.crossings import Change, changes
+from geomsolve.questions.threshold import Threshold
+from geomsolve.report import Report, understood
 
 SCAN = 65
 """Points of a continuous path, evenly in its logarithm, between which a change is looked for."""

@@ -1,6 +1,6 @@
 """Many problems: files in, one JSON object a line out, through worker processes; nothing is lost.
 
-gather.py     paths -> entries (spec/documents.py), checked
+gather.py     paths -> entries (questions/documents.py), checked
 rows.py       entry + outcome -> row, status, exit code
 ledger.py     rows -> a JSONL file that a kill at any moment leaves readable; resume
 workers.py    problems -> outcomes, through joblib (this machine, or a dask cluster)

@@ -15,7 +15,7 @@ import threading
 from typing import Any
 
 from geomsolve.batch.rows import attempt
-from geomsolve.spec.imbalance import Imbalance
+from geomsolve.questions.imbalance import Imbalance
 
 IDLE = 60.0
 """Seconds without a request after which the process ends: on a cluster nobody else would end it."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from geomsolve.analyses import validate
 from geomsolve.errors import InputError
-from geomsolve.spec.documents import Complaint, Entry, read_entries
-from geomsolve.spec.yaml import Place
+from geomsolve.questions.documents import Complaint, Entry, read_entries
+from geomsolve.reading.yaml import Place
 
 SUFFIXES = (".yaml", ".yml")
 """Files of a folder that are problem files; one that is named itself may have any suffix."""

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from geomsolve._version import __version__
-from geomsolve.analyses.base import SCHEMA, to_json
 from geomsolve.errors import InputError
-from geomsolve.spec.documents import Entry
+from geomsolve.questions.documents import Entry
+from geomsolve.report import SCHEMA, to_json
 
 Row = dict[str, Any]
 

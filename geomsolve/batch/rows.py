@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from geomsolve.analyses import solve
-from geomsolve.analyses.base import SCHEMA, jsonable, versions
 from geomsolve.analyses.expectation import misses
 from geomsolve.errors import GeomsolveError, InputError
-from geomsolve.spec.base import Problem
-from geomsolve.spec.documents import Entry
+from geomsolve.questions.base import Problem
+from geomsolve.questions.documents import Entry
+from geomsolve.report import SCHEMA, jsonable, versions
 
 EXIT_CODES = {"ok": 0, "unmet": 1, "uncertified": 1, "invalid": 2, "failed": 3}
 """Every status, with the exit code that it stands for."""

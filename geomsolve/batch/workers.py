@@ -22,7 +22,7 @@ from typing import Any
 from geomsolve._version import __version__
 from geomsolve.batch.rows import Outcome
 from geomsolve.errors import GeomsolveError, InputError
-from geomsolve.spec.base import Problem
+from geomsolve.questions.base import Problem
 
 BACKENDS = ("loky", "dask")
 

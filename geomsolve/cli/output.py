@@ -16,12 +16,12 @@ from typing import Any, Protocol
 import click
 from rich.console import Console
 
-from geomsolve.analyses.base import Report
-from geomsolve.analyses.base import to_json as to_json
 from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
 from geomsolve.plots import check_file, render
-from geomsolve.spec.base import Problem
+from geomsolve.questions.base import Problem
+from geomsolve.report import Report
+from geomsolve.report import to_json as to_json
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text.")
 no_color_option = click.option("--no-color", is_flag=True, help="No colour (the variable NO_COLOR does the same).")

@@ -18,7 +18,7 @@ from geomsolve import plots
 from geomsolve._version import __version__
 from geomsolve.analyses.expectation import look
 from geomsolve.cli.main import flag_of
-from geomsolve.errors import counted
+from geomsolve.words import counted
 
 Row = dict[str, Any]
 

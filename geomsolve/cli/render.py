@@ -10,26 +10,12 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from geomsolve.errors import counted
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.gram.types import FloatArray
+from geomsolve.words import counted, rounded
 
 COLD, HOT = (33, 102, 172), (178, 24, 43)
 """Colours of cosine -1 and +1: the ends of a scale that stays legible for colour-blind readers; 0 is white."""
-
-
-ROUNDING = 1e-14
-"""Losses in nats, cosines and squared distances no farther from 0 than this are 0 up to rounding."""
-
-
-def number(x: float, digits: int = 6) -> str:
-    """A number for a person: ``digits`` significant ones, and no -0."""
-    return f"{x:z.{digits}g}"
-
-
-def rounded(x: float, digits: int = 6) -> str:
-    """A loss, a cosine or a squared distance for a person."""
-    return number(0.0 if abs(x) <= ROUNDING else x, digits)
 
 
 def colour(cosine: float) -> Style:
@@ -118,13 +104,6 @@ def sparkline(values: Sequence[float], width: int, *, plain: bool = False) -> st
     low, high = min(values), max(values)
     span = high - low if high - low > 1e-9 * max(1.0, abs(high)) else 0.0
     return "".join(ramp[round((x - low) / span * (len(ramp) - 1)) if span else 0] for x in values)
-
-
-def listing(names: Sequence[str], most: int = 8) -> str:
-    """Names as a phrase: 'a, b and c', or the first few and how many more."""
-    if len(names) > most:
-        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else list(names))
 
 
 def loss_phrase(loss: dict[str, Any]) -> str:

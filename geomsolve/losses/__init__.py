@@ -5,17 +5,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from geomsolve.losses.base import (
-    REGISTRY,
-    ConeForm,
-    Curvature,
-    LogTerms,
-    Loss,
-    Minorant,
-    Objective,
-    make_loss,
-    register,
-)
+from geomsolve.losses.base import REGISTRY, Loss, make_loss, register
+from geomsolve.objectives.base import ConeForm, Curvature, LogTerms, Minorant, Objective
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")

@@ -13,9 +13,11 @@ from typing import ClassVar
 import numpy as np
 
 from geomsolve.gram.orbits import Orbits
-from geomsolve.losses.base import Loss, Objective, register
-from geomsolve.losses.logsum import LogSum
-from geomsolve.losses.parameters import UNIFORM_T, parameter
+from geomsolve.losses.base import Loss, register
+from geomsolve.losses.parameters import UNIFORM_T
+from geomsolve.objectives.base import Objective
+from geomsolve.objectives.logsum import LogSum
+from geomsolve.registry import parameter
 
 
 @register

@@ -1,162 +1,20 @@
 """What every loss is: a name with parameters that, for given classes, becomes a convex function of cosines.
 
 A :class:`Loss` holds the parameters a user chose.  ``loss.objective(orbits)`` binds it to class proportions
-and gives an :class:`Objective`: F as a function of the m x m orbit cosines C (see ``gram/orbits.py``), with
-
-    A_gh = dF/dC_gh,  C_gh and C_hg taken as independent entries, so dF = sum_gh A_gh dC_gh,
-
-its curvature A' = (d^2F)[C'], and, where there is one, its cone form for a conic solver.  Most curvatures have the
-structure of :class:`RowCurvature`, which lets the dual solver invert the gradient.
+and gives an :class:`Objective`: F as a function of orbit cosines (see ``objectives/base.py``).
 Adding a loss is adding one file here: the registry finds it.
-
-Symbols: F ``value``, A ``gradient``, C ``cosines``, K ``n_classes``, m ``n_orbits``.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from abc import abstractmethod
 from typing import Any
-
-import numpy as np
 
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
-from geomsolve.gram.types import FloatArray, IntArray
-from geomsolve.losses.parameters import Parameter
-from geomsolve.registry import Choice, Registry
-
-Curvature = Callable[[FloatArray], FloatArray]
-
-
-@dataclass(frozen=True)
-class RowCurvature:
-    """The curvature of a sum over anchors, entrywise but for a few normalisers of each row:
-
-    A'_gh = own_gh C'_gh - sum_r rows_rgh y_rg,    y_rg = sum_h rows_rgh C'_gh,
-
-    ``own`` (m, m) >= 0, ``rows`` (R, m, m).  With ``joint`` one normaliser is shared by all pairs: y_r sums over g too.
-    """
-
-    own: FloatArray
-    rows: FloatArray
-    joint: bool = False
-
-    def __call__(self, change: FloatArray) -> FloatArray:
-        result: FloatArray = self.own * change
-        for row in self.rows:
-            normaliser = (row * change).sum(axis=1, keepdims=True)
-            result -= row * (normaliser.sum() if self.joint else normaliser)
-        return result
-
-
-def _none() -> FloatArray:
-    return np.zeros(0)
-
-
-@dataclass(frozen=True)
-class LogTerms:
-    """sum_r mass_r log( exp(log_offset_r) + sum over terms of row r: exp(scale (C[g, h] - 1) + log_weight) ).
-
-    ``mass``, ``log_offset`` (R,), the latter -inf for no offset; ``row``, ``g``, ``h``, ``log_weight`` (T,).
-    """
-
-    mass: FloatArray
-    log_offset: FloatArray
-    row: IntArray
-    g: IntArray
-    h: IntArray
-    log_weight: FloatArray
-    scale: float
-
-
-@dataclass(frozen=True)
-class ConeForm:
-    """F as data that a conic solver understands:
-
-    F = constant + sum_gh linear_gh C_gh + logs + sum_gh hinge_gh max(C_gh - knee, 0) + sum_gh square_gh C_gh^2.
-    """
-
-    constant: float = 0.0
-    linear: FloatArray = field(default_factory=_none)
-    logs: LogTerms | None = None
-    hinge: FloatArray = field(default_factory=_none)
-    knee: float = 0.0
-    square: FloatArray = field(default_factory=_none)
-
-    def value(self, cosines: FloatArray) -> float:
-        """F at orbit cosines, evaluated from the data alone."""
-        total = self.constant
-        if self.linear.size:
-            total += float(np.sum(self.linear * cosines))
-        if self.hinge.size:
-            total += float(np.sum(self.hinge * np.maximum(cosines - self.knee, 0)))
-        if self.square.size:
-            total += float(np.sum(self.square * cosines**2))
-        if self.logs is not None:
-            logs = self.logs
-            sums = np.exp(logs.log_offset)
-            np.add.at(sums, logs.row, np.exp(logs.scale * (cosines[logs.g, logs.h] - 1) + logs.log_weight))
-            total += float(logs.mass @ np.log(sums))
-        return total
-
-
-@dataclass(frozen=True)
-class Minorant:
-    """An affine function below F everywhere: F(C') >= value + sum_gh slope_gh (C'_gh - C_gh)."""
-
-    value: float
-    slope: FloatArray
-
-
-class Objective(ABC):
-    """F on orbit cosines.  ``smooth`` says whether F has a gradient everywhere.
-
-    ``unique_minimiser`` says that F, as a function of all K(K-1)/2 cosines, has at most one minimiser on any
-    convex set (because it is strictly convex, for one); False claims nothing.  ``attraction`` (m, m), or 0, is such
-    that the gradient plus it is positive: the logarithm of that sum is what the dual solver matches.
-    ``below`` is None for a convex F; for any other it is a convex objective that is nowhere above F.
-    ``degenerate`` says why every geometry attains the infimum, where that is so.
-    """
-
-    smooth: bool = True
-    unique_minimiser: bool = False
-    attraction: FloatArray | float = 0.0
-    below: Objective | None = None
-    degenerate: str = ""
-
-    @property
-    def decides(self) -> bool:
-        """Whether the certificate at a candidate tells if it is optimal: smooth convex losses that are no constant."""
-        return self.smooth and self.below is None and not self.degenerate
-
-    @abstractmethod
-    def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
-        """F in nats, and its gradient A (m, m), at orbit cosines (m, m)."""
-
-    def value(self, cosines: FloatArray) -> float:
-        return self.evaluate(cosines)[0]
-
-    def gradient(self, cosines: FloatArray) -> FloatArray:
-        return self.evaluate(cosines)[1]
-
-    @abstractmethod
-    def curvature(self, cosines: FloatArray) -> Curvature:
-        """The map from a change C' of the cosines (m, m) to the change A' of the gradient (m, m)."""
-
-    def minorant(self, cosines: FloatArray, slopes: FloatArray | None = None) -> Minorant:
-        """The best known affine lower bound of F that touches it near ``cosines``: the tangent, if F is smooth.
-
-        ``slopes`` (m, m): a solver's suggestion where the tangent is not unique.  It need not be right: any
-        suggestion is first made admissible, so a wrong one only gives a weaker bound.
-        """
-        return Minorant(*self.evaluate(cosines))
-
-    def cone_form(self) -> ConeForm | None:
-        """F for a conic solver, or None where none of reasonable size exists."""
-        return None
+from geomsolve.objectives.base import Objective
+from geomsolve.registry import Choice, Parameter, Registry
 
 
 class Loss(Choice):

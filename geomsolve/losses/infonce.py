@@ -18,28 +18,20 @@ from dataclasses import dataclass
 from math import inf
 from typing import ClassVar
 
-import numpy as np
-
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
-from geomsolve.gram.types import FloatArray
-from geomsolve.losses.base import Loss, Objective, register
-from geomsolve.losses.expectation import LogExpectation
-from geomsolve.losses.hardness import HardNegatives
-from geomsolve.losses.logsum import LogSum
-from geomsolve.losses.parameters import FORM, HARDNESS, NEGATIVES, SAMPLING, TEMPERATURE, parameter
-
-
-def negative_distribution(orbits: Orbits, sampling: str) -> tuple[FloatArray, FloatArray]:
-    """``chance`` (m, m) that a negative of orbit g is another class, of orbit h; ``own`` (m,) that it is its own."""
-    p = orbits.proportions
-    if sampling == "iid":
-        return orbits.others * p, p
-    return orbits.others * p / (1 - p)[:, None], np.zeros_like(p)
+from geomsolve.losses.base import Loss, register
+from geomsolve.losses.parameters import FORM, HARDNESS, NEGATIVES, SAMPLING, TEMPERATURE
+from geomsolve.objectives.base import Objective
+from geomsolve.objectives.expectation import LogExpectation
+from geomsolve.objectives.hardness import HardNegatives
+from geomsolve.objectives.logsum import LogSum
+from geomsolve.objectives.sampling import negative_distribution
+from geomsolve.registry import parameter
 
 
 @dataclass(frozen=True)
-class _Negatives(Loss):
+class Negatives(Loss):
     """What InfoNCE and DCL share."""
 
     temperature: float = parameter(TEMPERATURE, 0.1)
@@ -79,7 +71,7 @@ class _Negatives(Loss):
 
 @register
 @dataclass(frozen=True)
-class InfoNCE(_Negatives):
+class InfoNCE(Negatives):
     """InfoNCE; see the module."""
 
     name: ClassVar[str] = "infonce"
@@ -90,16 +82,3 @@ class InfoNCE(_Negatives):
 
     def objective(self, orbits: Orbits) -> Objective:
         return self._objective(orbits, 1.0, self.form == "mean")
-
-
-@register
-@dataclass(frozen=True)
-class DCL(_Negatives):
-    """Decoupled InfoNCE; see the module."""
-
-    name: ClassVar[str] = "dcl"
-    summary: ClassVar[str] = "decoupled InfoNCE: the positive does not stand in the denominator"
-    source: ClassVar[str] = "Yeh et al. 2022"
-
-    def objective(self, orbits: Orbits) -> Objective:
-        return self._objective(orbits, 0.0, False)

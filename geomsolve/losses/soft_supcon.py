@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from geomsolve.gram.orbits import Orbits
-from geomsolve.losses.base import Loss, Objective, register
-from geomsolve.losses.logsum import LogSum
-from geomsolve.losses.parameters import EPSILON, TEMPERATURE, parameter
+from geomsolve.losses.base import Loss, register
+from geomsolve.losses.parameters import EPSILON, TEMPERATURE
+from geomsolve.objectives.base import Objective
+from geomsolve.objectives.logsum import LogSum
+from geomsolve.registry import parameter
 
 
 @register

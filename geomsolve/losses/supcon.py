@@ -19,10 +19,12 @@ import numpy as np
 
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
-from geomsolve.losses.base import Loss, Objective, register
-from geomsolve.losses.expectation import LogExpectation
-from geomsolve.losses.logsum import LogSum
-from geomsolve.losses.parameters import BATCH, FULL_BATCH, TEMPERATURE, VIEWS, parameter
+from geomsolve.losses.base import Loss, register
+from geomsolve.losses.parameters import BATCH, FULL_BATCH, TEMPERATURE, VIEWS
+from geomsolve.objectives.base import Objective
+from geomsolve.objectives.expectation import LogExpectation
+from geomsolve.objectives.logsum import LogSum
+from geomsolve.registry import parameter
 
 
 @register

@@ -21,53 +21,13 @@ from typing import ClassVar
 import numpy as np
 
 from geomsolve.gram.orbits import Orbits
-from geomsolve.gram.types import FloatArray
-from geomsolve.losses.base import Curvature, Loss, Objective, register
-from geomsolve.losses.infonce import negative_distribution
-from geomsolve.losses.logsum import LogSum
-from geomsolve.losses.parameters import DELTA, SAMPLING, TAIL_SHAPE, TAIL_WEIGHT, TEMPERATURE, parameter
-
-
-class ConvexLogit(Objective):
-    """F(C) = outer(1 + l(C) - l(1)): a rising convex ``outer`` of a convex logit l, entry by entry."""
-
-    unique_minimiser = True
-
-    def __init__(self, outer: LogSum, temperature: float, weight: float, shape: float, delta: float) -> None:
-        self.outer, self.delta = outer, delta
-        self.linear, self.pole = (1 - weight) / temperature, weight * shape
-
-    def _inner(self, cosines: FloatArray) -> FloatArray:
-        distance = 1 - cosines + self.delta
-        inner: FloatArray = 1 + self.linear * (cosines - 1) - self.pole * np.log(distance / self.delta)
-        return inner
-
-    def _slope(self, cosines: FloatArray) -> FloatArray:
-        slope: FloatArray = self.linear + self.pole / (1 - cosines + self.delta)
-        return slope
-
-    def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = self.outer.evaluate(self._inner(cosines))
-        return value, gradient * self._slope(cosines)
-
-    def curvature(self, cosines: FloatArray) -> Curvature:
-        inner, slope = self._inner(cosines), self._slope(cosines)
-        gradient, outer = self.outer.gradient(inner), self.outer.curvature(inner)
-        bend = gradient * self.pole / (1 - cosines + self.delta) ** 2
-        return lambda change: slope * outer(slope * change) + bend * change
-
-
-class Indifferent(Objective):
-    """The constant that every geometry of distinct points attains."""
-
-    def __init__(self, value: float, why: str) -> None:
-        self.constant, self.degenerate = value, why
-
-    def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
-        return self.constant, np.zeros_like(cosines)
-
-    def curvature(self, cosines: FloatArray) -> Curvature:
-        return np.zeros_like
+from geomsolve.losses.base import Loss, register
+from geomsolve.losses.parameters import DELTA, SAMPLING, TAIL_SHAPE, TAIL_WEIGHT, TEMPERATURE
+from geomsolve.objectives.base import Objective
+from geomsolve.objectives.logit import ConvexLogit, Indifferent
+from geomsolve.objectives.logsum import LogSum
+from geomsolve.objectives.sampling import negative_distribution
+from geomsolve.registry import parameter
 
 
 @register

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from geomsolve.gram.types import FloatArray
+from geomsolve.proof.certificate import Certificate
 
 
 @dataclass(frozen=True)
@@ -19,3 +20,17 @@ class Solution:
     iterations: int
     slopes: FloatArray | None = None
     note: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A solution with its proof; ``reason`` says why this solver; ``seconds`` of solving and proving.
+
+    ``resolved`` is False where F hardly depends on the geometry, so that its proof says nothing about that.
+    """
+
+    solution: Solution
+    certificate: Certificate
+    reason: str
+    seconds: float
+    resolved: bool = True

@@ -17,17 +17,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from geomsolve.certificate import TOLERANCE, Certificate, certify, tighten, unbalanced
 from geomsolve.errors import InputError, SolverError, nearest
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses.base import Objective
-from geomsolve.solvers.base import Solution
+from geomsolve.objectives.base import Objective
+from geomsolve.proof.certificate import TOLERANCE, Certificate, certify, tighten, unbalanced
+from geomsolve.solvers.base import Answer, Solution
 from geomsolve.solvers.conic import solve_conic
 from geomsolve.solvers.dual import solve_dual
-from geomsolve.solvers.manifold import LARGE, MARGIN, interior, solve_manifold
+from geomsolve.solvers.local import solve_locally
+from geomsolve.solvers.manifold import INWARD, LARGE, MARGIN, interior, solve_manifold
 
 SOLVERS = ("auto", "conic", "dual", "manifold")
 
@@ -36,10 +37,6 @@ CONIC_ORBITS = 12
 
 PRECISE = 1e-9
 """Relative gap at which auto looks no further: interior-point methods, the reference, do not get below it."""
-
-INWARD = 1e-3
-"""How far a conic answer is moved into the interior before it is polished: on the boundary, where a direction has
-length zero, Newton steps cannot tell whether it should."""
 
 UNRESOLVED = 1e-2
 """Relative force left from which on a geometry is said to be unresolved."""
@@ -52,20 +49,6 @@ MATRICES = 9
 
 MANIFOLD_ORBITS = 4000
 """Distinct proportions up to which auto goes on to the manifold solver, which needs more memory and far more time."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A solution with its proof; ``reason`` says why this solver; ``seconds`` of solving and proving.
-
-    ``resolved`` is False where F hardly depends on the geometry, so that its proof says nothing about that.
-    """
-
-    solution: Solution
-    certificate: Certificate
-    reason: str
-    seconds: float
-    resolved: bool = True
 
 
 def refuse_oversize(n_orbits: int, *, field: str) -> None:
@@ -102,9 +85,10 @@ def solve_objective(
     """
     check_solver(solver)
     if objective.below is not None:
-        from geomsolve.solvers.local import solve_locally  # which solves the convex loss below it here
-
-        return solve_locally(objective, orbits, solver=solver, tolerance=tolerance, seed=seed)
+        if solver not in ("auto", "manifold"):
+            raise InputError("this loss is not convex; only the manifold solver takes it", field="solver")
+        convex = solve_objective(objective.below, orbits, tolerance=tolerance)
+        return solve_locally(objective, orbits, convex, tolerance=tolerance, seed=seed)
     began = time.perf_counter()
     goal = MARGIN * tolerance
     if solver != "auto":

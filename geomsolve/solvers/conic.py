@@ -28,11 +28,11 @@ from typing import Any
 
 import numpy as np
 
-from geomsolve.certificate import certify
 from geomsolve.errors import SolverError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses.base import ConeForm, Objective
+from geomsolve.objectives.base import ConeForm, Objective
+from geomsolve.proof.certificate import certify
 from geomsolve.solvers.base import Solution
 
 ATTEMPTS: tuple[tuple[str, dict[str, Any]], ...] = (

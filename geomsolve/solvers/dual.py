@@ -1,6 +1,6 @@
 """The dual route: Newton's method on the optimality conditions, for optima of nearly full rank.
 
-At an optimum G of  minimise F(G), G psd, G_aa = 1,  the dual matrix S = D + diag(mu) of ``certificate.py`` is psd
+At an optimum G of  minimise F(G), G psd, G_aa = 1,  the dual matrix S = D + diag(mu) of ``proof/certificate.py`` is psd
 and G S = 0.  An optimum of rank K - 1 has an S of rank one, S = u u', so that everything follows from u:
 
     D_ab(G) = u_a u_b   for a != b   (the forces match),        G u = 0   (they balance),
@@ -20,7 +20,7 @@ collapsed: its cosine is held at 1 and S gains a multiplier on its contrast.  Wh
 columns.
 
 Everything is in orbit coordinates: Phi, Psi are the two sides times ``pairs``.  The answer is a proposal:
-``certificate.py`` proves it or does not.
+``proof/certificate.py`` proves it or does not.
 
 Symbols: U ``roots``, C ``cosines``, Phi ``forces``, log(Psi/Phi) ``mismatch``, n_g G U ``imbalance``, 1/own ``X``.
 """
@@ -34,11 +34,11 @@ from functools import cached_property
 
 import numpy as np
 
-from geomsolve.certificate import collapse_is_optimal, dual_blocks
 from geomsolve.gram.orbits import Blocks, Orbits
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.types import BoolArray, FloatArray, IntArray
-from geomsolve.losses.base import Objective, RowCurvature
+from geomsolve.objectives.base import Objective, RowCurvature
+from geomsolve.proof.certificate import collapse_is_optimal, dual_blocks
 from geomsolve.solvers.base import Solution
 
 SOLVED = 1e-12

@@ -10,13 +10,12 @@ import time
 
 import numpy as np
 
-from geomsolve.certificate import TOLERANCE, Certificate
-from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses.base import Objective
-from geomsolve.solvers.choose import INWARD, Answer, solve_objective
-from geomsolve.solvers.manifold import interior, solve_manifold
+from geomsolve.objectives.base import Objective
+from geomsolve.proof.certificate import TOLERANCE, Certificate
+from geomsolve.solvers.base import Answer
+from geomsolve.solvers.manifold import INWARD, interior, solve_manifold
 
 STARTS = 8
 """Local searches: from the optimum of the convex loss, from near the regular simplex, and from random points."""
@@ -30,14 +29,10 @@ def random_start(orbits: Orbits, rng: np.random.Generator) -> FloatArray:
 
 
 def solve_locally(
-    objective: Objective, orbits: Orbits, *, solver: str = "auto", tolerance: float = TOLERANCE, seed: int = 0
+    objective: Objective, orbits: Orbits, convex: Answer, *, tolerance: float = TOLERANCE, seed: int = 0
 ) -> Answer:
-    """The best point of several local searches for ``objective``, with the bound of its ``below``."""
-    assert objective.below is not None
-    if solver not in ("auto", "manifold"):
-        raise InputError("this loss is not convex; only the manifold solver takes it", field="solver")
+    """The best point of several local searches for ``objective``; ``convex`` answers its ``below``, with the bound."""
     began = time.perf_counter()
-    convex = solve_objective(objective.below, orbits, tolerance=tolerance)
     rng = np.random.default_rng(seed)
     middle = interior(orbits)
     starts = [(1 - INWARD) * convex.solution.cosines + INWARD * middle, middle]
@@ -49,4 +44,4 @@ def solve_locally(
     proof = Certificate(value, bound, value - bound, convex.certificate.min_eigenvalue, tolerance)
     agree = sum(v <= value + tolerance * max(1.0, abs(value)) for v in values)
     reason = f"the loss is not convex: the best of {len(starts)} local searches, reached by {agree} of them"
-    return Answer(found[best], proof, reason, time.perf_counter() - began)
+    return Answer(found[best], proof, reason, convex.seconds + time.perf_counter() - began)

@@ -6,7 +6,7 @@ proportion 1e-6 would never settle.  A second-order point that does not use all 
 one is, the certificate decides: where S has negative eigenvalues the solver leaves along their eigenvectors, into new
 dimensions, and dimensions that hardly matter are dropped.
 
-Symbols: S as in ``certificate.py``, r + 1 columns of ``Place.point``.
+Symbols: S as in ``proof/certificate.py``, r + 1 columns of ``Place.point``.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import itertools
 
 import numpy as np
 
-from geomsolve.certificate import TOLERANCE, Certificate, certify, certify_distances, tighten
 from geomsolve.errors import InputError
 from geomsolve.gram.embedding import embed
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses.base import Objective
+from geomsolve.objectives.base import Objective
+from geomsolve.proof.certificate import TOLERANCE, Certificate, certify, certify_distances, tighten
 from geomsolve.solvers.base import Solution
 from geomsolve.solvers.points import Place, Points, Quadratic
 
@@ -35,6 +35,10 @@ MAX_ESCAPES = 8
 
 LARGE = 100
 """Rows from which on steps are worked out in single precision."""
+
+INWARD = 1e-3
+"""How far a point on the boundary is moved inside before Newton steps: where a direction has length zero, they cannot
+tell whether it should."""
 
 MARGIN = 0.1
 """Part of the tolerance that the gap may take where the solver stops by it."""

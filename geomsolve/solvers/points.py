@@ -8,8 +8,8 @@ the regular simplex that they form around it in dimensions of their own (w_g = 0
 for rows of any length, and every D of Euclidean points arises so.  Rows of unit length are the feasible C of the
 program: there C_gh = <u_g, u_h>.
 
-The Hessian of F sees S (``certificate.py``), which resists turning a row at all, and the curvature of F, which resists
-moving it against its neighbours.  Block by block, one block a row, both are inverted:
+The Hessian of F sees S (``proof/certificate.py``), which resists turning a row at all, and the curvature of F, which
+resists moving it against its neighbours.  Block by block, one block a row, both are inverted:
 
     B_g = ground_g + sum_h stiffness_gh (x_h - x_g)(x_h - x_g)',
 
@@ -25,10 +25,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geomsolve.certificate import dual_blocks
 from geomsolve.gram.orbits import Blocks, Orbits
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses.base import Curvature, Objective, RowCurvature
+from geomsolve.objectives.base import Curvature, Objective, RowCurvature
+from geomsolve.proof.certificate import dual_blocks
 
 MAX_INNER = 1000
 SHORTER = (64.0, 16.0, 4.0)
@@ -125,7 +125,7 @@ class Place:
         return float(np.sqrt(np.mean(np.sum(self.point**2, axis=1)))) or 1.0
 
     def dual(self) -> Blocks:
-        """S of ``certificate.py``, or for free rows the Laplacian L: F falls along its negative eigenvectors."""
+        """S of ``proof/certificate.py``, or for free rows the Laplacian L: F falls along its negative eigenvectors."""
         cosines = self.points.cosines(self.point) if self.points.unit else np.ones_like(self.slope)
         return dual_blocks(self.points.orbits, cosines, self.slope)
 

@@ -25,8 +25,9 @@ from geomsolve.batch.table import to_csv
 from geomsolve.batch.workers import BACKENDS, outcomes
 from geomsolve.cli.output import console, debug_option, no_color_option, refuse_overwriting, to_json, write_atomically
 from geomsolve.cli.reader import while_read
-from geomsolve.errors import InputError, counted
-from geomsolve.spec.documents import Entry
+from geomsolve.errors import InputError
+from geomsolve.questions.documents import Entry
+from geomsolve.words import counted
 
 TABLE_ROWS = 60
 """Rows of the closing table; where there are more, those that are not ok come first."""

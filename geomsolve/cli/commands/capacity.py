@@ -11,9 +11,10 @@ from rich.table import Table
 from geomsolve.analyses.capacity import CapacityReport, capacity
 from geomsolve.cli.options import output_options
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import cosine_grid, number, rounded
+from geomsolve.cli.render import cosine_grid
 from geomsolve.gram.structure import angle_degrees
-from geomsolve.spec.capacity import Capacity
+from geomsolve.questions.capacity import Capacity
+from geomsolve.words import number, rounded
 
 SHOWN = 12
 """Classes up to which the cosines are printed one by one."""

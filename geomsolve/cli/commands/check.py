@@ -26,10 +26,10 @@ from geomsolve.cli.options import (
     weighting_options,
 )
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import number
-from geomsolve.errors import InputError, counted
+from geomsolve.errors import InputError
 from geomsolve.gram.structure import angle_degrees
-from geomsolve.spec.check import Check, CheckWeighting
+from geomsolve.questions.check import Check, CheckWeighting
+from geomsolve.words import counted, number
 
 MOST_PAIRS = 15
 """Rows of the table: pairs of classes (or of groups of equal classes) with the largest and the smallest cosines."""

@@ -17,10 +17,10 @@ from geomsolve.cli.commands.check import cosine
 from geomsolve.cli.commands.imbalance import setting
 from geomsolve.cli.options import loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output, refuse_overwriting
-from geomsolve.cli.render import listing, number, rounded
-from geomsolve.errors import InputError, counted
+from geomsolve.errors import InputError
 from geomsolve.gram.simplex import simplex_cosine
-from geomsolve.spec.compare import Compare
+from geomsolve.questions.compare import Compare
+from geomsolve.words import counted, listing, number, rounded
 
 MOST_PAIRS = 12
 """Rows of the table: the pairs of classes that differ most."""

@@ -11,9 +11,10 @@ from rich.table import Table
 from geomsolve.analyses.diversity import DiversityReport, diversity
 from geomsolve.cli.options import output_options, solver_options
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import effort, number, proof_lines
+from geomsolve.cli.render import effort, proof_lines
 from geomsolve.losses.parameters import TEMPERATURE
-from geomsolve.spec.diversity import Diversity
+from geomsolve.questions.diversity import Diversity
+from geomsolve.words import number
 
 
 @click.command("diversity", epilog="Example: geomsolve diversity --latents rings:7x10 -t 0.3 --shared-coordinates 1")

@@ -12,10 +12,11 @@ from rich.console import Console
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import cosine_grid, effort, extreme_pair, listing, loss_phrase, number, proof_lines, rounded
+from geomsolve.cli.render import cosine_grid, effort, extreme_pair, loss_phrase, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.structure import angle_degrees
-from geomsolve.spec.imbalance import Imbalance
+from geomsolve.questions.imbalance import Imbalance
+from geomsolve.words import listing, number, rounded
 
 
 @click.command("imbalance", epilog="Example: geomsolve imbalance --props 0.7,0.2,0.1 --temperature 0.5")

@@ -9,17 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.levels import LevelsReport, levels
-from geomsolve.cli.options import (
-    class_options,
-    loss_options,
-    output_options,
-    solver_options,
-    split_loss,
-    stacked,
-)
+from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss, stacked
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import loss_phrase, number
-from geomsolve.spec.levels import Levels
+from geomsolve.cli.render import loss_phrase
+from geomsolve.questions.levels import Levels
+from geomsolve.words import number
 
 level_options = stacked(
     click.option("--classes", type=int, metavar="K", help="Number of classes, equally many samples of each a batch."),

@@ -7,11 +7,11 @@ from typing import Any
 import click
 from rich.table import Table
 
-from geomsolve.analyses.base import head
 from geomsolve.cli.output import console, debug_option, json_option, no_color_option, to_json
 from geomsolve.losses import REGISTRY
-from geomsolve.spec.datasets import EXAMPLES, dataset
-from geomsolve.spec.labels import GENERATORS
+from geomsolve.reading.datasets import EXAMPLES, dataset
+from geomsolve.reading.labels import GENERATORS
+from geomsolve.report import head
 from geomsolve.weightings import REGISTRY as WEIGHTINGS
 
 

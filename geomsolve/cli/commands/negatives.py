@@ -12,11 +12,11 @@ from rich.table import Table
 from geomsolve.analyses.negatives import NegativesReport, negatives
 from geomsolve.cli.options import class_options, output_options, solver_options
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import listing, number, proof_lines
-from geomsolve.errors import counted
+from geomsolve.cli.render import proof_lines
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.losses.parameters import SAMPLING, TEMPERATURE
-from geomsolve.spec.negatives import LOSSES, Negatives
+from geomsolve.questions.negatives import LOSSES, Negatives
+from geomsolve.words import counted, listing, number
 
 LOSS_FLAGS = {"loss": "name", "temperature": "temperature", "sampling": "sampling"}
 

@@ -15,11 +15,12 @@ from geomsolve.analyses.fixes import Fix
 from geomsolve.analyses.realizable import CasesReport, RealizableReport, realizable
 from geomsolve.cli.options import output_options, solver_options, weighting_options
 from geomsolve.cli.output import Output, write_atomically
-from geomsolve.cli.render import cosine_grid, effort, number, proof_lines, rounded
-from geomsolve.errors import InputError, counted
+from geomsolve.cli.render import cosine_grid, effort, proof_lines
+from geomsolve.errors import InputError
 from geomsolve.gram.types import FloatArray
-from geomsolve.spec.realizable import Realizable
+from geomsolve.questions.realizable import Realizable
 from geomsolve.weightings import REGISTRY
+from geomsolve.words import counted, number, rounded
 
 FEW = 12
 """Labels up to which a whole table is printed."""

@@ -16,8 +16,9 @@ from geomsolve.cli.commands.batch import answered, headline, with_progress
 from geomsolve.cli.output import debug_option, refuse_overwriting, write_atomically
 from geomsolve.cli.page import Row, page
 from geomsolve.cli.reader import while_read
-from geomsolve.errors import InputError, counted
+from geomsolve.errors import InputError
 from geomsolve.plots import check_matplotlib
+from geomsolve.words import counted
 
 NEEDED = ("command", "problem", "file", "sha256", "status", "error")
 """Keys of a row that batch writes."""

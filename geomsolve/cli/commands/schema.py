@@ -8,8 +8,8 @@ import click
 
 from geomsolve.cli.output import debug_option, write_atomically
 from geomsolve.losses import REGISTRY
-from geomsolve.spec.kinds import json_schema
-from geomsolve.spec.levels import INSTANCE_NAMES
+from geomsolve.questions.kinds import json_schema
+from geomsolve.questions.levels import INSTANCE_NAMES
 
 
 @click.command("schema", epilog="Example: geomsolve schema --out geomsolve.schema.json")

@@ -8,12 +8,12 @@ import click
 from rich.console import Console
 
 from geomsolve.analyses import solve
-from geomsolve.analyses.base import Report
 from geomsolve.batch.gather import gather
 from geomsolve.batch.rows import EXIT_CODES, Outcome, row_of
 from geomsolve.cli.options import output_options
 from geomsolve.cli.output import Output, refuse_overwriting
 from geomsolve.errors import InputError
+from geomsolve.report import Report
 
 
 @click.command("solve", epilog="Example: geomsolve solve problems/collapse/strong-majority.yaml")

@@ -13,9 +13,10 @@ from rich.table import Table
 from geomsolve.analyses.spectrum import SpectrumReport, spectrum
 from geomsolve.cli.options import output_options
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import listing, number, proof_lines
+from geomsolve.cli.render import proof_lines
 from geomsolve.gram.types import FloatArray
-from geomsolve.spec.spectrum import Spectrum
+from geomsolve.questions.spectrum import Spectrum
+from geomsolve.words import listing, number
 
 ROWS = 16
 """Frequencies that the table shows at most."""

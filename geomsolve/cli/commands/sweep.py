@@ -12,20 +12,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from geomsolve.analyses.base import to_json
 from geomsolve.analyses.sweep import SweepReport, sweep
-from geomsolve.cli.options import (
-    class_options,
-    loss_options,
-    output_options,
-    solver_options,
-    split_loss,
-    stacked,
-)
+from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss, stacked
 from geomsolve.cli.output import Output, write_atomically
-from geomsolve.cli.render import chosen, colour, listing, loss_phrase, number, rounded, sparkline
-from geomsolve.errors import InputError, counted
-from geomsolve.spec.sweep import Sweep
+from geomsolve.cli.render import chosen, colour, loss_phrase, sparkline
+from geomsolve.errors import InputError
+from geomsolve.questions.sweep import Sweep
+from geomsolve.report import to_json
+from geomsolve.words import counted, listing, number, rounded
 
 MOST_ROWS = 40
 """Rows of the table that are printed; --csv holds all."""

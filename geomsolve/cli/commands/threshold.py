@@ -11,8 +11,9 @@ from rich.table import Table
 from geomsolve.analyses.threshold import ThresholdReport, threshold
 from geomsolve.cli.options import class_options, loss_options, output_options, split_loss
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import listing, loss_phrase, number
-from geomsolve.spec.threshold import Threshold
+from geomsolve.cli.render import loss_phrase
+from geomsolve.questions.threshold import Threshold
+from geomsolve.words import listing, number
 
 NOUNS = {"temperature": "temperature", "majority": "majority share", "batch": "batch size", "negatives": "negatives"}
 

@@ -6,11 +6,11 @@ from dataclasses import asdict
 
 import click
 
-from geomsolve.analyses.base import SCHEMA, versions
 from geomsolve.batch.gather import gather
 from geomsolve.cli.output import debug_option, json_option, to_json
 from geomsolve.cli.reader import while_read
-from geomsolve.errors import counted
+from geomsolve.report import SCHEMA, versions
+from geomsolve.words import counted
 
 
 @click.command("validate", epilog="Example: geomsolve validate problems")

@@ -1,0 +1,24 @@
+"""Decoupled InfoNCE (DCL): a0 = 0, b = 1; see ``losses/infonce.py``.  Source: Yeh et al. 2022."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from geomsolve.gram.orbits import Orbits
+from geomsolve.losses.base import register
+from geomsolve.losses.infonce import Negatives
+from geomsolve.objectives.base import Objective
+
+
+@register
+@dataclass(frozen=True)
+class DCL(Negatives):
+    """Decoupled InfoNCE; see the module."""
+
+    name: ClassVar[str] = "dcl"
+    summary: ClassVar[str] = "decoupled InfoNCE: the positive does not stand in the denominator"
+    source: ClassVar[str] = "Yeh et al. 2022"
+
+    def objective(self, orbits: Orbits) -> Objective:
+        return self._objective(orbits, 0.0, False)

@@ -1,0 +1,32 @@
+"""Triplet hinge: psi(x) = max(x - 1 + margin, 0) on the cosine x of anchor and negative; the positive is at cosine 1.
+
+See ``objectives/pairs.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from geomsolve.gram.orbits import Orbits
+from geomsolve.losses.base import Loss, register
+from geomsolve.losses.parameters import MARGIN, SAMPLING
+from geomsolve.objectives.base import Objective
+from geomsolve.objectives.pairs import Hinge, pair_mass
+from geomsolve.registry import parameter
+
+
+@register
+@dataclass(frozen=True)
+class Triplet(Loss):
+    """Triplet hinge; see the module."""
+
+    name: ClassVar[str] = "triplet"
+    summary: ClassVar[str] = "hinge on the cosine of anchor and negative, against a positive at cosine 1"
+    source: ClassVar[str] = "Schroff et al. 2015 (FaceNet), on unit vectors: |x - y|^2 / 2 = 1 - cosine"
+
+    margin: float = parameter(MARGIN, 1.0)
+    sampling: str = parameter(SAMPLING, "supervised")
+
+    def objective(self, orbits: Orbits) -> Objective:
+        return Hinge(pair_mass(orbits, self.sampling), 1 - self.margin)

@@ -1,0 +1,22 @@
+"""Where the negatives of an anchor come from: iid from p, its own class included, or supervised, from other classes.
+
+    iid          r(c|a) = p_c
+    supervised   r(c|a) = p_c / (1 - p_a),  c != a
+
+Symbols: r(c|a) ``chance`` and ``own``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from geomsolve.gram.orbits import Orbits
+from geomsolve.gram.types import FloatArray
+
+
+def negative_distribution(orbits: Orbits, sampling: str) -> tuple[FloatArray, FloatArray]:
+    """``chance`` (m, m) that a negative of orbit g is another class, of orbit h; ``own`` (m,) that it is its own."""
+    p = orbits.proportions
+    if sampling == "iid":
+        return orbits.others * p, p
+    return orbits.others * p / (1 - p)[:, None], np.zeros_like(p)

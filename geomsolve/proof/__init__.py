@@ -1,0 +1,1 @@
+"""Everything that proves: certificates, uniqueness, collapse, crossings.  numpy and scipy only."""

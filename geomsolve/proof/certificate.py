@@ -1,0 +1,191 @@
+"""The proof of every answer, recomputed from the loss alone; no solver's word is taken.
+
+For the program  minimise F(G), G psd, G_aa = 1  and any feasible G, let D be the symmetrised slope of an affine
+minorant of F at G (its gradient, if F is smooth; zero diagonal), mu_a = -(D G)_aa and S = D + diag(mu).
+Since <S, G> = 0 and every feasible G' has trace K,
+
+    F(G') >= F(G) + <D, G' - G> = F(G) + <S, G'> >= F(G) + K min(0, lambda_min(S)),
+
+so  gap = K max(0, -lambda_min(S))  bounds how far F(G) lies above the optimum (plus what the minorant loses at G,
+which is 0 for a smooth F).  In orbit coordinates the same S is block-diagonal, see ``gram/orbits.py``.
+The tangent is not always the best minorant: where S is almost singular, G may be optimal to 1e-8 and K lambda_min(S)
+still -1e-3.  :func:`tighten` asks the loss for the minorant whose S is the positive part of this one; the gap then is
+quadratic, not linear, in what is missing.
+
+Distances instead of cosines (:func:`certify_distances`): minimise F(C) over C = 1 - D/2, D any matrix of squared
+Euclidean distances.  For a minorant with slope A the sum over pairs of A_ij C'_ij is const + tr(Z' L Z), L the
+Laplacian with off-diagonal entries the symmetrised A_ij, so if L is psd then F >= F(C) + <A, 1 - C>.
+
+An answer is *certified* when gap <= tolerance * max(1, |F|).
+
+Symbols: F ``value``, D ``off_diagonal``, mu ``multipliers``, S ``dual_blocks``, K ``n_classes``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomsolve.gram.orbits import Blocks, Orbits
+from geomsolve.gram.types import FloatArray
+from geomsolve.objectives.base import Objective
+
+TOLERANCE = 1e-6
+"""Default relative gap below which an answer counts as certified."""
+
+ROUNDS = 12
+"""Minorants tried to tighten a bound; each costs one eigendecomposition."""
+
+
+COLLAPSE_ROUNDING = 1e-13
+"""Eigenvalues this small, relative to the entries of S, are zero: losses linear in G sit on the threshold exactly."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """``value`` and ``lower_bound`` in nats; ``gap`` is their difference; ``min_eigenvalue`` is lambda_min(S),
+    or where that would take long a lower bound of it."""
+
+    value: float
+    lower_bound: float
+    gap: float
+    min_eigenvalue: float
+    tolerance: float
+
+    @property
+    def certified(self) -> bool:
+        return self.gap <= self.tolerance * max(1.0, abs(self.value))
+
+
+def dual_matrix(orbits: Orbits, cosines: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """S = D + diag(mu) as mu (m,) and D (m, m) by orbit, for ``slope`` (m, m) = dF/dC at ``cosines`` (m, m)."""
+    n = orbits.sizes
+    off_diagonal = slope + slope.T
+    off_diagonal /= 2 * n
+    off_diagonal /= n[:, None]
+    inner = np.diag(slope) / np.maximum(n * (n - 1), 1)
+    np.fill_diagonal(off_diagonal, np.where(n > 1, inner, 0.0))
+    multipliers = -np.einsum("gh,gh,h->g", off_diagonal, cosines, n) + inner * np.diag(cosines) * (n > 1)
+    return multipliers, off_diagonal
+
+
+def dual_blocks(orbits: Orbits, cosines: FloatArray, slope: FloatArray) -> Blocks:
+    """The same S in block form."""
+    return orbits.blocks(*dual_matrix(orbits, cosines, slope))
+
+
+def unbalanced(objective: Objective, orbits: Orbits, cosines: FloatArray) -> float:
+    """The largest force S G left on a class, relative to the forces that should cancel in it: 0 at an optimum.
+
+    At low temperatures F hardly depends on G, so that any geometry has a tiny gap; its forces tell them apart.
+    """
+    dual = dual_blocks(orbits, cosines, objective.gradient(cosines)).quotient
+    forces = np.abs(dual)
+    if isinstance(objective.attraction, np.ndarray):
+        forces += dual_blocks(orbits, np.zeros_like(cosines), 2 * objective.attraction).quotient
+    if not forces.sum(axis=1).all():
+        return 1.0  # what is felt nowhere leaves the geometry open
+    gram = orbits.gram_blocks(cosines).quotient
+    length = np.sqrt(np.maximum(np.diag(gram), 0.0))
+    total = np.outer(forces @ length, length)
+    return float(np.max(np.divide(np.abs(dual @ gram), total, out=np.zeros_like(total), where=total > 0)))
+
+
+def collapse_blocks(objective: Objective, orbits: Orbits) -> tuple[Blocks, float]:
+    """S at the minority collapse v = (1, -1, ..., -1), G = v v', with its null vector v lifted out of the way.
+
+    Minority collapse of the first orbit's one class against all others is optimal iff the result is psd.  The second
+    value is the size of its entries together, relative to which eigenvalues are rounding.
+    """
+    sign = np.where(np.arange(orbits.n_orbits) == 0, 1.0, -1.0)
+    cosines = np.outer(sign, sign)
+    blocks = dual_blocks(orbits, cosines, objective.gradient(cosines))
+    size = float(np.abs(blocks.quotient).sum())
+    v = np.sqrt(orbits.sizes) * sign / np.sqrt(orbits.n_classes)
+    return Blocks(blocks.quotient + size * np.outer(v, v), blocks.contrast), size
+
+
+def collapse_is_optimal(objective: Objective, orbits: Orbits) -> bool:
+    """Whether a single majority class, first, with all others at one opposite point, minimises ``objective``."""
+    blocks, size = collapse_blocks(objective, orbits)
+    return blocks.is_psd(COLLAPSE_ROUNDING * size)
+
+
+def certify(
+    objective: Objective,
+    orbits: Orbits,
+    cosines: FloatArray,
+    *,
+    slopes: FloatArray | None = None,
+    tolerance: float = TOLERANCE,
+) -> Certificate:
+    """The certificate of *feasible* orbit cosines (m, m); ``slopes`` as in :meth:`Objective.minorant`."""
+    value = objective.value(cosines)
+    minorant = objective.minorant(cosines, slopes)
+    lowest = dual_blocks(orbits, cosines, minorant.slope).min_eigenvalue()
+    gap = value - minorant.value + orbits.n_classes * max(0.0, -lowest)
+    return Certificate(value, value - gap, gap, lowest, tolerance)
+
+
+def tighten(objective: Objective, orbits: Orbits, cosines: FloatArray, certificate: Certificate) -> Certificate:
+    """The same value with the best lower bound that a few other minorants give; stops once certified."""
+    best = certificate
+    slope = objective.gradient(cosines)
+    for _ in range(ROUNDS):
+        if best.certified:
+            break
+        blocks = dual_blocks(orbits, cosines, slope)
+        missing = orbits.entries(blocks.negative_part())[1]
+        wanted = (slope + slope.T) / 2 + orbits.pairs * missing
+        slope = objective.minorant(cosines, wanted).slope
+        trial = certify(objective, orbits, cosines, slopes=wanted, tolerance=best.tolerance)
+        progress = trial.gap < 0.9 * best.gap
+        best = min(best, trial, key=lambda c: c.gap)
+        if not progress:
+            break
+    return best
+
+
+def certify_distances(
+    objective: Objective, orbits: Orbits, cosines: FloatArray, *, tolerance: float = TOLERANCE
+) -> Certificate:
+    """The certificate of C = 1 - D/2 (m, m) among all squared-distance matrices D; see the module.
+
+    Minorants of two kinds are mixed: those of :func:`tighten`, whose L is psd up to rounding, and the one of points
+    infinitely far apart, whose L is positive definite where the wanted pairs connect all points.  The lower bound is
+    -inf where no mixture is psd.
+    """
+    value = objective.value(cosines)
+    ones = np.ones_like(cosines)
+    root = np.sqrt(orbits.sizes / orbits.sizes.sum())
+    far = objective.gradient(ones - 1e6 * (1 + np.abs(1 - cosines).max()))
+
+    def laplacian(slope: FloatArray) -> Blocks:
+        return dual_blocks(orbits, ones, slope)
+
+    def smallest(blocks: Blocks) -> float:
+        """Smallest eigenvalue but for the constant vector, whose eigenvalue is 0."""
+        lifted = blocks.quotient + np.outer(root, root) * np.abs(blocks.quotient).sum()
+        return float(min(np.linalg.eigvalsh(lifted)[0], blocks.contrast.min()))
+
+    stiff = smallest(laplacian(far))
+    best = Certificate(value, -np.inf, np.inf, -np.inf, tolerance)
+    slope = objective.gradient(cosines)
+    for _ in range(ROUNDS):
+        blocks = laplacian(slope)
+        lowest = smallest(blocks)
+        noise = 1e-15 * float(np.abs(blocks.quotient).sum())
+        short = max(noise - lowest, 0.0)
+        if short < stiff:
+            part = min(1.0, 2 * short / (stiff + short))
+            minorant = objective.minorant(cosines, (1 - part) * slope + part * far)
+            lowest = smallest(laplacian(minorant.slope))
+            bound = minorant.value + float(np.sum(minorant.slope * (1 - cosines)))
+            if lowest >= 0 and bound > best.lower_bound:
+                best = Certificate(value, bound, value - bound, lowest, tolerance)
+        if best.certified:
+            break
+        wanted = (slope + slope.T) / 2 + orbits.pairs * orbits.entries(blocks.negative_part())[1]
+        slope = objective.minorant(cosines, wanted).slope
+    return best

@@ -1,0 +1,98 @@
+"""What every problem shares: strict, frozen, and errors that name the field, not the library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
+
+from geomsolve.errors import InputError, nearest
+from geomsolve.questions.expect import Expectation
+
+
+def keys(model: type[BaseModel], path: Sequence[int | str] = ()) -> list[str]:
+    """The keys that a user may write in ``model``, or in what stands at ``path`` within it."""
+    if not path:
+        return [name for name, field in model.model_fields.items() if not field.exclude]
+    field = model.model_fields.get(str(path[0]))
+    inner = (field.annotation, *get_args(field.annotation)) if field else ()
+    models = [part for part in inner if isinstance(part, type) and issubclass(part, BaseModel)]
+    return [key for part in models for key in keys(part, path[1:])]
+
+
+def explain(error: ErrorDetails, model: type[BaseModel]) -> InputError:
+    """One complaint of a validation, as a plain sentence with its dotted field."""
+    loc = error["loc"]
+    field = ".".join(map(str, loc))
+    value = error.get("input")
+    kind = error["type"]
+    if kind == "extra_forbidden":
+        return InputError(f"unknown key; {nearest(str(loc[-1]), keys(model, loc[:-1]))}", field=field)
+    if kind == "missing":
+        return InputError("this is needed", field=field)
+    message = str(error["ctx"]["error"]) if kind == "value_error" else error["msg"]
+    shown = "" if kind == "value_error" or isinstance(value, (dict, list)) else f", got {value!r}"
+    return InputError(f"{message}{shown}", field=field)
+
+
+class Frozen(BaseModel):
+    """A pydantic model that forbids unknown keys and raises :class:`InputError` instead of ValidationError."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __init__(self, /, **data: Any) -> None:
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            first, *rest = (explain(each, type(self)) for each in error.errors(include_url=False))
+            raise InputError(first.message, field=first.field, rest=tuple(rest)) from None
+
+
+class LossChoice(BaseModel):
+    """A loss by ``name``, with whatever parameters that loss takes; the registry of losses checks them."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    name: str = "supcon"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class Problem(Frozen):
+    """The base of all problems."""
+
+    title: str | None = Field(None, description="what the problem is called")
+    why: str | None = Field(None, description="what it teaches, and where its numbers come from")
+    expect: Expectation | None = Field(None, description="what the answer has to be")
+    solver: str = Field("auto", description="auto, conic, dual or manifold")
+    tolerance: float = Field(1e-6, gt=0, lt=1, description="relative gap below which an answer is certified")
+    seed: int = Field(0, ge=0)
+    base: Path | None = Field(None, exclude=True, description="folder that relative paths start from")
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What was understood differently from what was written, for the user to see."""
+        return ()
+
+
+class LossProblem(Problem):
+    """A problem about a loss."""
+
+    loss: LossChoice = LossChoice()
+
+    @property
+    def registered(self) -> LossChoice:
+        """The loss by the name under which it is registered; a kind may know it by other names too."""
+        return self.loss
+
+    @field_validator("loss", mode="before")
+    @classmethod
+    def _loss_by_name(cls, value: Any) -> Any:
+        if not isinstance(value, (str, dict, LossChoice)):
+            raise ValueError(f"wanted the name of a loss, or a mapping with name and parameters, got {value!r}")
+        return {"name": value} if isinstance(value, str) else value

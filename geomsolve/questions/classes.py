@@ -1,0 +1,175 @@
+"""Class proportions, however they are given: proportions, counts or a data set's name.
+
+proportions    positive; a sum within 1e-3 of 1 is renormalised exactly, and said
+counts         whole numbers >= 1; ``props`` that are all whole and sum above 1 are taken as counts, and said
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, ClassVar
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from geomsolve.questions.base import Problem
+from geomsolve.reading.datasets import dataset
+from geomsolve.reading.lists import read_names, read_numbers
+from geomsolve.words import counted
+
+SUM_TOLERANCE = 1e-3
+"""How far a sum of proportions may be from 1 and still be meant as 1."""
+
+
+def _are_counts(values: tuple[float, ...]) -> bool:
+    return sum(values) > 1 and all(x >= 1 and x == math.floor(x) for x in values)
+
+
+def _check(values: tuple[float, ...], what: str) -> None:
+    if not values:
+        raise ValueError("the list is empty; give one number a class, at least two")
+    for position, x in enumerate(values, 1):
+        if not (math.isfinite(x) and x > 0):
+            raise ValueError(f"{what} must be positive numbers, but number {position} is {x:g}")
+    if len(values) < 2:
+        raise ValueError(f"one class ({values[0]:g}) has no geometry; give at least two")
+
+
+class ClassProblem(Problem):
+    """A problem about classes: exactly one of ``SOURCES``, and maybe ``names``."""
+
+    SOURCES: ClassVar[tuple[str, ...]] = ("props", "counts", "dataset")
+    """Fields that may give the classes; exactly one does."""
+
+    props: tuple[float, ...] | None = Field(None, description="class proportions")
+    counts: tuple[int, ...] | None = Field(None, description="samples of each class")
+    dataset: str | None = Field(None, description="a built-in data set")
+    names: tuple[str, ...] | None = Field(None, description="class names")
+
+    @field_validator("props", "counts", mode="before")
+    @classmethod
+    def _read(cls, value: Any, info: ValidationInfo) -> Any:
+        """A string is read as a list; then every entry is checked, with its position in the message."""
+        base = info.data.get("base")
+        if value is None:
+            return None
+        if isinstance(value, str):
+            value = read_numbers(value, base)
+        elif isinstance(value, Iterable) and not isinstance(value, Mapping):
+            value = [x for entry in value for x in (read_numbers(entry, base) if isinstance(entry, str) else [entry])]
+        else:
+            raise ValueError(f"wanted a list of numbers, got {value!r}")
+        numbers = []
+        for x in value:
+            if isinstance(x, bool) or not hasattr(x, "__float__"):
+                raise ValueError(f"{x!r} is not a number")
+            try:
+                numbers.append(float(x))
+            except (OverflowError, TypeError, ValueError):
+                raise ValueError(f"{str(x)[:40]!r} is not a number that fits") from None
+        values = tuple(numbers)
+        if info.field_name == "props":
+            _check(values, "proportions")
+            total = math.fsum(values)
+            if not _are_counts(values) and abs(total - 1) > SUM_TOLERANCE:
+                raise ValueError(
+                    f"the proportions sum to {total:.6g}, not 1; make them sum to 1, or give whole counts of samples"
+                )
+            return values
+        _check(values, "counts")
+        for position, x in enumerate(values, 1):
+            if x != math.floor(x):
+                raise ValueError(f"counts must be whole numbers, but number {position} is {x:g}")
+        return tuple(int(x) for x in values)
+
+    @field_validator("dataset")
+    @classmethod
+    def _known(cls, value: str | None) -> str | None:
+        if value is not None:
+            dataset(value)
+        return value
+
+    @field_validator("names", mode="before")
+    @classmethod
+    def _read_names(cls, value: Any, info: ValidationInfo) -> Any:
+        names = read_names(value, info.data.get("base")) if isinstance(value, str) else value
+        if isinstance(names, (list, tuple)):
+            names = [str(name) for name in names]
+            twice = sorted(name for name, times in Counter(names).items() if times > 1)
+            if twice:
+                raise ValueError(f"the name {twice[0]!r} stands twice; names tell classes apart")
+            if any(not name for name in names):
+                raise ValueError("a name is empty")
+        return names
+
+    @model_validator(mode="after")
+    def _one_source(self) -> ClassProblem:
+        self.check_source()
+        return self
+
+    def check_source(self) -> None:
+        """ValueError unless the classes, and their names, are given once and fit."""
+        given = [name for name in self.SOURCES if getattr(self, name) is not None]
+        if len(given) != 1:
+            found = " and ".join(given) if given else "nothing"
+            known = f"{', '.join(self.SOURCES[:-1])} or {self.SOURCES[-1]}"
+            raise ValueError(f"give the classes by exactly one of {known}; found {found}")
+        if self.names is not None and len(self.names) != len(self.proportions):
+            raise ValueError(
+                f"{counted(len(self.names), 'name')} for {len(self.proportions)} classes; give one name a class"
+            )
+
+    @property
+    def source(self) -> str:
+        """The field that holds the classes, for messages about them."""
+        return next(name for name in self.SOURCES if getattr(self, name) is not None)
+
+    @cached_property
+    def class_counts(self) -> tuple[int, ...] | None:
+        """Samples of each class, where they are known."""
+        if self.dataset is not None:
+            return dataset(self.dataset).counts
+        if self.props is not None and _are_counts(self.props):
+            return tuple(int(x) for x in self.props)
+        return self.counts
+
+    @cached_property
+    def proportions(self) -> tuple[float, ...]:
+        """(K,), positive, sum 1 up to rounding."""
+        values = self.class_counts or self.props
+        assert values is not None
+        total = math.fsum(values)
+        return tuple(x / total for x in values)
+
+    @cached_property
+    def class_names(self) -> tuple[str, ...]:
+        if self.names is not None:
+            return self.names
+        if self.dataset is not None:
+            return dataset(self.dataset).names
+        return tuple(str(a + 1) for a in range(len(self.proportions)))
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        if self.props is None:
+            return ()
+        if _are_counts(self.props):
+            return (f"props: all whole and summing to {sum(self.props):,.0f}, so taken as counts",)
+        total = math.fsum(self.props)
+        if abs(total - 1) > 1e-9:
+            return (f"props: sum to {total:.6g}; divided by it so that they sum to 1",)
+        return ()
+
+
+class EqualClassProblem(ClassProblem):
+    """The same, where ``classes`` may also give just the number of classes, which then are equally frequent."""
+
+    SOURCES: ClassVar[tuple[str, ...]] = (*ClassProblem.SOURCES, "classes")
+
+    classes: int | None = Field(None, ge=2, description="number of equally frequent classes")
+
+    @cached_property
+    def proportions(self) -> tuple[float, ...]:
+        return (1 / self.classes,) * self.classes if self.classes else super().proportions

@@ -1,0 +1,207 @@
+"""From the text of a problem file to its problems, each with the place of everything that was written.
+
+A document is one problem, or many: ``grid`` maps dotted keys to lists of values, and every combination of them
+set into the rest of the document is a problem.
+
+    kind: imbalance
+    grid: {loss.temperature: [0.1, 0.5], props: [[0.7, 0.2, 0.1], [0.9, 0.05, 0.05]]}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from geomsolve.errors import InputError, nearest
+from geomsolve.questions.base import Problem, keys
+from geomsolve.questions.kinds import kind_of
+from geomsolve.reading.yaml import Node, Place, YamlError, decode, read_documents
+
+MOST_PROBLEMS = 1_000_000
+"""Problems that the grid of one document may expand to."""
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """Something wrong with a problem file: ``field`` is the dotted key, empty where the text itself is at fault."""
+
+    file: str
+    place: Place
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.place.line}:{self.place.column}"
+        return f"{where}: {self.field}: {self.message}" if self.field else f"{where}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One problem of a file, or what is wrong with it.
+
+    ``label`` tells it from the others of its file (empty if there are none).  ``sha256`` is of its content: what was
+    written, in any layout, and what stands in the files that it names.  ``problem`` is None iff there are complaints.
+    """
+
+    file: str
+    label: str
+    sha256: str
+    written: Any = None
+    problem: Problem | None = None
+    complaints: tuple[Complaint, ...] = ()
+    root: Node = field(default_factory=lambda: Node(Place(), None), repr=False)
+    axes: dict[str, Place] = field(default_factory=dict, repr=False)
+
+    def locate(self, error: InputError) -> tuple[Complaint, ...]:
+        """An error about this problem, as complaints with a place in the file."""
+        found = [Complaint(self.file, self._place(each.field), each.field, each.message) for each in _all(error)]
+        return tuple(sorted(found, key=lambda complaint: (complaint.place.line, complaint.place.column)))
+
+    def _place(self, dotted: str) -> Place:
+        for axis in sorted(self.axes, key=len, reverse=True):
+            if f"{dotted}.".startswith(f"{axis}."):
+                return self.axes[axis]
+        return self.root.find(dotted.split("."))
+
+
+def read_entries(data: bytes, file: str, base: Path) -> list[Entry]:
+    """All problems of a file with content ``data``; paths in it start from the folder ``base``."""
+    try:
+        documents = list(read_documents(decode(data)))
+    except YamlError as error:
+        documents = [error]
+    if not documents:
+        documents = [YamlError("there is no problem in this file", Place())]
+    found = []
+    for number, document in enumerate(documents, 1):
+        label = f"#{number}" if len(documents) > 1 else ""
+        if isinstance(document, YamlError):
+            digest = hashlib.sha256(data + label.encode()).hexdigest()
+            complaint = Complaint(file, document.place, "", document.message)
+            found.append(Entry(file, label, digest, complaints=(complaint,)))
+        else:
+            found += _expand(document, file, label, base)
+    return found
+
+
+def _expand(root: Node, file: str, label: str, base: Path) -> Iterator[Entry]:
+    """The problems of one document."""
+    written = root.plain()
+    whole = Entry(file, label, content_hash(written, base), written, root=root)
+    if not isinstance(written, dict):
+        yield _flawed(whole, InputError("a problem is a mapping, such as kind: imbalance"))
+        return
+    try:
+        points = _grid(written)
+    except InputError as error:
+        yield _flawed(whole, error)
+        return
+    for point in points:
+        try:
+            data = {key: value for key, value in written.items() if key != "grid"}
+            axes = {}
+            for key, position in sorted(point.items(), key=lambda axis: axis[0].count(".")):
+                data = _with(data, key.split("."), written["grid"][key][position])
+                axes[key] = root.content["grid"][1].content[key][1].content[position].place
+        except InputError as error:
+            yield _flawed(whole, error)
+            return
+        name = ", ".join(f"{key}={_short(written['grid'][key][position])}" for key, position in point.items())
+        entry = Entry(file, " ".join(filter(None, (label, name))), content_hash(data, base), data, root=root, axes=axes)
+        try:
+            yield replace(entry, problem=_problem(data, base))
+        except InputError as error:
+            yield _flawed(entry, error)
+
+
+def _flawed(entry: Entry, error: InputError) -> Entry:
+    return replace(entry, complaints=entry.locate(error))
+
+
+def _all(error: InputError) -> list[InputError]:
+    return [error, *error.rest]
+
+
+def _problem(data: dict[str, Any], base: Path) -> Problem:
+    """The problem that ``data`` describes; InputError with every complaint."""
+    model = kind_of(data)
+    known = keys(model)
+    errors = [
+        InputError(f"unknown key; {nearest(key, [*known, 'grid'])}", field=key) for key in data if key not in known
+    ]
+    try:
+        problem = model(**{key: value for key, value in data.items() if key in known}, base=base)
+    except InputError as error:
+        errors += _all(error)
+    if errors:
+        raise InputError(errors[0].message, field=errors[0].field, rest=tuple(errors[1:]))
+    return problem
+
+
+def _grid(written: dict[str, Any]) -> Iterator[dict[str, int]]:
+    """Every combination of positions in the lists of ``grid``; a single empty one where there is no grid."""
+    if "grid" not in written:
+        return iter([{}])
+    axes = written["grid"]
+    if not isinstance(axes, dict) or not axes:
+        raise InputError("wanted keys with lists of values, such as {loss.temperature: [0.1, 0.5]}", field="grid")
+    for key, values in axes.items():
+        if not isinstance(values, list) or not values:
+            raise InputError(f"wanted a list of values for {key}, got {values!r}", field="grid")
+    total = math.prod(len(values) for values in axes.values())
+    if total > MOST_PROBLEMS:
+        raise InputError(f"this expands to {total:,} problems; at most {MOST_PROBLEMS:,} are read", field="grid")
+    positions = itertools.product(*(range(len(values)) for values in axes.values()))
+    return (dict(zip(axes, point, strict=True)) for point in positions)
+
+
+def _with(data: Any, path: list[str], value: Any) -> Any:
+    """``data`` with ``value`` at ``path``; a plain name on the way (``loss: supcon``) stands for {name: supcon}."""
+    if not path:
+        return value
+    inside = {"name": data} if isinstance(data, str) else {} if data is None else data
+    if not isinstance(inside, dict):
+        raise InputError(f"{'.'.join(path)} cannot be set within {_short(data)}, which is no mapping", field="grid")
+    return {**inside, path[0]: _with(inside.get(path[0]), path[1:], value)}
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def content_hash(written: Any, base: Path) -> str:
+    """SHA-256 of plain data in a canonical form, and of the content of every file that one of its strings names."""
+    digest = hashlib.sha256(json.dumps(written, sort_keys=True).encode())
+    for text in sorted(_strings(written)):
+        path = _named_file(text, base)
+        if path is not None:
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _strings(data: Any) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, (dict, list)):
+        for part in data.values() if isinstance(data, dict) else data:
+            yield from _strings(part)
+
+
+def _named_file(text: str, base: Path) -> Path | None:
+    """The file that ``text`` names: ``path``, ``@path`` or ``@path:column``."""
+    name = text.removeprefix("@")
+    for candidate in (name, name.rpartition(":")[0]):
+        try:
+            if candidate and (base / candidate).is_file():
+                return base / candidate
+        except (OSError, ValueError):  # too long for a name, or a character that no name has
+            continue
+    return None

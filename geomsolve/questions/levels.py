@@ -1,0 +1,59 @@
+"""The question of ``geomsolve levels``: is my loss value good?"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from geomsolve.questions.base import LossChoice, LossProblem
+from geomsolve.questions.classes import EqualClassProblem
+
+INSTANCE_NAMES = ("simclr", "nt-xent")
+"""Names of SupCon in which every sample is its own class."""
+
+
+class Levels(EqualClassProblem, LossProblem):
+    """Which loss values belong to total collapse, to untrained embeddings and to the optimum?
+
+    ``classes`` alone means balanced batches; ``props``, ``counts`` or ``dataset`` random ones.  Without any, every
+    sample of a batch is its own class (instance discrimination, as in SimCLR).
+    """
+
+    kind: Literal["levels"] = "levels"
+    batch: int | None = Field(None, ge=2, description="samples in a batch")
+    views: int = Field(2, ge=1, description="augmented views of each sample")
+    base_temperature: float | None = Field(None, gt=0, description="the loss is multiplied by temperature over this")
+    reduction: Literal["mean", "sum"] = Field("mean", description="over anchors")
+    loss_value: float | None = Field(None, allow_inf_nan=False, description="a value to place between the levels")
+    dim: int = Field(128, ge=2, description="embedding dimension of the random start")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _batch_of_the_loss(cls, data: Any) -> Any:
+        """Batch and views belong to the training here, whatever the loss: taken out of ``loss`` where they are."""
+        loss = data.get("loss") if isinstance(data, dict) else None
+        if not isinstance(loss, dict):
+            return data
+        moved = {key: loss[key] for key in ("batch", "views") if key in loss}
+        for key in moved:
+            if data.get(key) not in (None, moved[key]):
+                raise ValueError(f"{key} is given twice, as {data[key]} and, within the loss, as {moved[key]}")
+        return {**data, **moved, "loss": {key: value for key, value in loss.items() if key not in moved}}
+
+    def check_source(self) -> None:
+        if not self.instances:
+            super().check_source()
+        elif self.names is not None:
+            raise ValueError("names need classes; give props, counts, dataset or classes too")
+
+    @property
+    def registered(self) -> LossChoice:
+        if self.loss.name in INSTANCE_NAMES:
+            return LossChoice(**{**self.loss.parameters, "name": "supcon"})
+        return self.loss
+
+    @property
+    def instances(self) -> bool:
+        """Whether no classes are given, so that every sample is its own."""
+        return all(getattr(self, name) is None for name in self.SOURCES)

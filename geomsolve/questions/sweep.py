@@ -1,0 +1,87 @@
+"""The question of ``geomsolve sweep``: how does the geometry change along one or two parameters?
+
+0.05:1:20        20 values from 0.05 to 1, evenly          log:0.05:1:20    evenly in the logarithm
+0.1,0.5,1        a list, as everywhere
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from geomsolve.questions.base import LossProblem
+from geomsolve.questions.classes import EqualClassProblem
+from geomsolve.reading.lists import read_numbers
+
+WHOLE = ("batch", "views", "negatives", "dim")
+"""Parameters that are whole numbers: the values of a range are rounded."""
+
+MOST_POINTS = 100_000
+
+
+def read_range(text: str) -> list[float]:
+    """The values of a range or list; ValueError saying what is wrong."""
+    if ":" not in text or text.startswith("@"):
+        return read_numbers(text)
+    parts = text.split(":")
+    logarithmic = parts[0] == "log"
+    parts = parts[1:] if logarithmic else parts
+    if len(parts) != 3:
+        raise ValueError(f"{text!r} is no range; write first:last:how-many, as in 0.05:1:20, or log:0.05:1:20")
+    (low,), (high,), (count,) = (read_numbers(part) or [math.nan] for part in parts)
+    if not (math.isfinite(low) and math.isfinite(high) and low != high):
+        raise ValueError(f"{text!r} is no range: first and last must be two different numbers")
+    if not (count == count and 2 <= count <= MOST_POINTS and count == int(count)):
+        raise ValueError(f"{text!r} is no range: wanted a whole number of values, from 2 to {MOST_POINTS:,}")
+    if logarithmic and min(low, high) <= 0:
+        raise ValueError(f"{text!r} is no logarithmic range: first and last must be above 0")
+    steps = [i / (int(count) - 1) for i in range(int(count))]
+    if logarithmic:
+        values = [math.exp(math.log(low) * (1 - s) + math.log(high) * s) for s in steps]
+    else:
+        values = [low * (1 - s) + high * s for s in steps]
+    return [low, *values[1:-1], high]
+
+
+class Sweep(EqualClassProblem, LossProblem):
+    """How does the geometry change ``over`` one or two parameters, each with its values?
+
+    A parameter is one of the loss (temperature, batch, negatives, epsilon, ...), ``majority`` (share of the largest
+    class; the others keep their ratios), ``imbalance`` (largest over smallest class, for ``classes`` classes with sizes
+    by ``profile``) or ``dim``, the dimensions of the embedding.
+    """
+
+    kind: Literal["sweep"] = "sweep"
+    over: dict[str, tuple[float, ...]] = Field(description="parameter -> values, or a range such as 0.05:1:20")
+    dim: int | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
+    profile: Literal["exp", "step"] = Field("exp", description="how sizes fall with imbalance: evenly in log, or half")
+
+    @field_validator("over", mode="before")
+    @classmethod
+    def _ranges(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or not 1 <= len(value) <= 2:
+            raise ValueError(
+                f"wanted one or two parameters with their values, as in temperature=0.05:1:20, got {value!r}"
+            )
+        read: dict[str, list[float]] = {}
+        for name, values in value.items():
+            ranged = isinstance(values, str) and ":" in values
+            numbers = read_range(values) if isinstance(values, str) else values
+            if not isinstance(numbers, (list, tuple)) or not numbers:
+                raise ValueError(f"wanted values for {name}, got {values!r}")
+            if ranged and name in WHOLE:
+                numbers = list(dict.fromkeys(float(round(x)) for x in numbers))
+            read[str(name)] = list(numbers)
+        if math.prod(map(len, read.values())) > MOST_POINTS:
+            raise ValueError(f"that makes more than {MOST_POINTS:,} points")
+        return read
+
+    @model_validator(mode="after")
+    def _imbalance_needs_classes(self) -> Sweep:
+        if "imbalance" in self.over and self.classes is None:
+            raise ValueError(
+                "a sweep over imbalance makes the class sizes itself: give --classes, their number, instead"
+            )
+        return self

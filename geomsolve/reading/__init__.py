@@ -1,0 +1,1 @@
+"""Text and files to plain values, each with its place."""

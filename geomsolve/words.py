@@ -1,0 +1,30 @@
+"""Plurals, numbers and lists in words, said once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+ROUNDING = 1e-14
+"""Losses in nats, cosines and squared distances no farther from 0 than this are 0 up to rounding."""
+
+
+def number(x: float, digits: int = 6) -> str:
+    """A number for a person: ``digits`` significant ones, and no -0."""
+    return f"{x:z.{digits}g}"
+
+
+def rounded(x: float, digits: int = 6) -> str:
+    """A loss, a cosine or a squared distance for a person."""
+    return number(0.0 if abs(x) <= ROUNDING else x, digits)
+
+
+def listing(names: Sequence[str], most: int = 8) -> str:
+    """Names as a phrase: 'a, b and c', or the first few and how many more."""
+    if len(names) > most:
+        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else list(names))
+
+
+def counted(n: int, one: str, many: str = "") -> str:
+    """A number of things in words: '1 row', '2 rows'; ``many`` is the plural where it takes more than an s."""
+    return f"{n:,} {one if n == 1 else many or f'{one}s'}"
