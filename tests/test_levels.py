@@ -11,7 +11,8 @@ from scipy.integrate import dblquad
 from scipy.special import iv
 
 from geomsolve import InputError, Orbits, solve
-from geomsolve.analyses.levels import missing_class_probability, no_positive_probability
+from geomsolve.analyses.levels import missing_class_probability
+from geomsolve.objectives.levels import no_positive_probability
 from geomsolve.objectives.one_view import OneView
 from geomsolve.objectives.random_start import random_hinge, random_log_sum, random_mean
 from geomsolve.questions.imbalance import Imbalance
@@ -285,3 +286,43 @@ def test_command_places_the_value(run):
     keys = {"collapse", "optimum", "optimum_random_batches", "certified", "position", "no_positive_probability"}
     assert keys <= set(answer)
     assert answer["position"] == pytest.approx(1, abs=1e-3)
+
+
+def test_draws_of_the_own_class_cost_nothing():
+    """A pair of different classes is drawn with probability 1 - (.36 + .09 + .01) = .54."""
+    props = [0.6, 0.3, 0.1]
+    triplet = ask({"name": "triplet", "margin": 1, "sampling": "iid"}, props=props)
+    assert triplet.collapse == pytest.approx(0.54, abs=1e-12)
+    assert triplet.random_start == pytest.approx(0.54 * random_hinge(1, 128), rel=1e-12)
+    sigmoid = ask({"name": "sigmoid", "temperature": 1, "bias": 0, "sampling": "iid"}, props=props, batch=4)
+    assert sigmoid.collapse == pytest.approx(log(1 + exp(-1)) + 3 * 0.54 * log(1 + exp(1)), rel=1e-12)
+    assert sigmoid.collapse == pytest.approx(2.4407, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["clip", "mnrl"])
+def test_pairs_of_a_batch_are_one_view(run, name):
+    """In-batch InfoNCE of 128 pairs: one positive and 127 negatives, so ln 128 where all coincide."""
+    answer = run("levels", "--loss", name, "--batch", 128, "-t", 0.07, "--json").json
+    assert answer["collapse"] == pytest.approx(4.852030263919617, rel=1e-12)
+    assert answer["optimum"] == pytest.approx(log(1 + 127 * exp(-128 / 127 / 0.07)), rel=1e-9)
+    assert answer["problem"]["views"] == 1
+    assert answer["problem"]["loss"]["name"] == name
+    assert run("levels", "--loss", name, "--batch", 128, "--views", 1).code == 0
+    twice = run("levels", "--loss", name, "--batch", 128, "--views", 2)
+    assert (twice.code, twice.stdout) == (2, "")
+    assert "--views" in twice.stderr
+    classes = run("imbalance", "--loss", name, "--props", "0.5,0.5")
+    assert classes.code == 2
+    assert "--loss infonce" in classes.stderr
+    listed = {loss["name"]: loss["aliases"] for loss in run("list", "losses", "--json").json["losses"]}
+    assert name in listed["infonce"]
+
+
+def test_flags_without_a_level_are_refused():
+    for loss, field in (
+        ({"name": "supcon", "full_batch": True}, "loss.full_batch"),
+        ({"name": "infonce", "hardness": 2.0}, "loss.hardness"),
+    ):
+        with pytest.raises(InputError) as error:
+            ask(loss, batch=8, classes=2)
+        assert error.value.field == field

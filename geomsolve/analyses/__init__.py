@@ -74,7 +74,7 @@ def validate(problem: Problem) -> None:
     check_solver(problem.solver)
     refuse_unknown(problem)
     if isinstance(problem, LossProblem):
-        loss = make_loss(problem.registered.name, problem.registered.parameters)
+        loss = make_loss(problem.loss.name, problem.loss.parameters, instances=problem.instances)
         if isinstance(problem, ClassProblem):  # what a loss needs of the classes, it needs of any two
             counts = problem.class_counts
             loss.objective(Orbits.of((0.5, 0.5), None if counts is None else counts[:2]))

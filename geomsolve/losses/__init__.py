@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from geomsolve.losses.base import REGISTRY, Loss, make_loss, register
+from geomsolve.losses.base import REGISTRY, Alias, Loss, aliases, make_loss, register
 from geomsolve.objectives.base import ConeForm, Curvature, LogTerms, Minorant, Objective
 
 for _module in pkgutil.iter_modules(__path__):
@@ -13,12 +13,14 @@ for _module in pkgutil.iter_modules(__path__):
 
 __all__ = [
     "REGISTRY",
+    "Alias",
     "ConeForm",
     "Curvature",
     "LogTerms",
     "Loss",
     "Minorant",
     "Objective",
+    "aliases",
     "make_loss",
     "register",
 ]

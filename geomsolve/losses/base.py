@@ -1,7 +1,8 @@
 """What every loss is: a name with parameters that, for given classes, becomes a convex function of cosines.
 
 A :class:`Loss` holds the parameters a user chose.  ``loss.objective(orbits)`` binds it to class proportions
-and gives an :class:`Objective`: F as a function of orbit cosines (see ``objectives/base.py``).
+and gives an :class:`Objective`: F as a function of orbit cosines (see ``objectives/base.py``).  What it is worth
+at total collapse, at random and at best it says by ``loss.levels(training)``.
 Adding a loss is adding one file here: the registry finds it.
 """
 
@@ -9,20 +10,55 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from geomsolve.errors import InputError
+from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
 from geomsolve.objectives.base import Objective
+from geomsolve.objectives.levels import Scale, Training
 from geomsolve.registry import Choice, Parameter, Registry
 
 
+@dataclass(frozen=True)
+class Alias:
+    """Another name of a loss, under which every sample is a class of its own.
+
+    ``views``: how many views a sample has under this name, where the name says so.
+    """
+
+    name: str
+    summary: str
+    views: int | None = None
+
+
 class Loss(Choice):
-    """A loss with its parameters, whose fields are :class:`Parameter` s."""
+    """A loss with its parameters, whose fields are :class:`Parameter` s.
+
+    ``needs_classes``: under its own name it says nothing about samples without classes.
+    """
+
+    aliases: ClassVar[tuple[Alias, ...]] = ()
+    needs_classes: ClassVar[bool] = False
 
     @abstractmethod
     def objective(self, orbits: Orbits) -> Objective:
         """Bind the loss to classes; raises :class:`InputError` if these lack something it needs."""
+
+    def levels(self, training: Training) -> Scale:
+        """Total collapse, random start and the optimum; raises :class:`InputError` where these are not known."""
+        known = sorted(name for name, cls in REGISTRY.items() if cls.levels is not Loss.levels)
+        raise InputError(
+            f"levels of the loss {self.name!r} are not known; {nearest(self.name, known)}", field="loss.name"
+        )
+
+    def points(self, batch: int | None) -> int:
+        """Samples that there are for certain, where every sample is its own class: those of a batch."""
+        if batch is None:
+            raise InputError(
+                f"give a batch size, or the classes, or, for {self.name}, negatives if it takes them", field="batch"
+            )
+        return batch
 
     @classmethod
     def takes(cls) -> dict[str, Parameter]:
@@ -38,8 +74,28 @@ REGISTRY: Registry[Loss] = Registry("loss")
 register = REGISTRY.register
 
 
-def make_loss(name: str, parameters: dict[str, Any]) -> Loss:
-    """The loss called ``name`` with the given parameters, checked; the rest take their defaults."""
+def aliases() -> dict[str, tuple[type[Loss], Alias]]:
+    """Every other name of a loss, with the loss that it means."""
+    return {alias.name: (cls, alias) for cls in REGISTRY.values() for alias in cls.aliases}
+
+
+def make_loss(name: str, parameters: dict[str, Any], *, instances: bool = False) -> Loss:
+    """The loss called ``name`` with the given parameters, checked; the rest take their defaults.
+
+    ``instances``: every sample is its own class.  Only then an alias is taken.
+    """
+    known = aliases()
+    if name not in REGISTRY and name not in known:
+        raise InputError(f"unknown loss {name!r}; {nearest(name, [*REGISTRY, *known])}", field="loss.name")
+    if name in known:
+        cls, _ = known[name]
+        if not instances:
+            raise InputError(
+                f"{name} takes every sample for a class of its own: geomsolve levels answers for it, without classes; "
+                f"with classes ask --loss {cls.name}",
+                field="loss.name",
+            )
+        name = cls.name
     cls = REGISTRY.find(name, parameters, field="loss.name", prefix="loss.")
     takes = cls.takes()
     try:

@@ -9,6 +9,7 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import register
 from geomsolve.losses.infonce import Negatives
 from geomsolve.objectives.base import Objective
+from geomsolve.objectives.levels import Scale, Training
 
 
 @register
@@ -22,3 +23,6 @@ class DCL(Negatives):
 
     def objective(self, orbits: Orbits) -> Objective:
         return self._objective(orbits, 0.0, False)
+
+    def levels(self, training: Training) -> Scale:
+        return self._levels(training, 0.0, False)

@@ -6,26 +6,41 @@
     dcl             a0 = 0, b = 1;      k = inf, less log k:  log E e^t
 
 Negatives c_j are drawn iid from p (own class included, t = 0) or, supervised, from p_c / (1 - p_a), c != a.
-Hard negatives (``hardness``) are in ``losses/hardness.py``.
+Hard negatives (``hardness``) are in ``objectives/hardness.py``.
+
+Levels: without ``negatives`` a batch of B samples in V views supplies k = V (B - 1), drawn V of a class at once.
+
+                     total collapse      random start (c, c_j: cosines of random unit vectors)
+    infonce, sum     log(1 + k)          E log( e^{c/tau} + sum_{j=1..k} e^{c_j/tau} )
+    infonce, mean    log 2               E log( e^{c/tau} + (1/k) sum_{j=1..k} e^{c_j/tau} )
+    dcl              log k               E log sum_{j=1..k} e^{c_j/tau}
+
+k = inf has log k subtracted.  Where every sample is its own class, each of n points has k other ones as negatives:
+
+    F = sum_i (1/n) log( a0 + b (k / (n - 1)) sum_{j != i} e^{t_ij} ).
 Sources: van den Oord et al. 2018; Yeh et al. 2022 (decoupled).
 
-Symbols: k ``negatives``, a0 ``base``, b ``factor``, r(c|a) ``chance`` and ``own``.
+Symbols: k ``negatives``, a0 ``base``, b ``factor``, r(c|a) ``chance`` and ``own``, B ``batch``, V ``views``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, log
 from typing import ClassVar
+
+import numpy as np
 
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
-from geomsolve.losses.base import Loss, register
+from geomsolve.losses.base import Alias, Loss, register
 from geomsolve.losses.parameters import FORM, HARDNESS, NEGATIVES, SAMPLING, TEMPERATURE
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.expectation import LogExpectation
 from geomsolve.objectives.hardness import HardNegatives
+from geomsolve.objectives.levels import Optimum, Scale, Training
 from geomsolve.objectives.logsum import LogSum
+from geomsolve.objectives.random_start import random_log_sum, random_mean
 from geomsolve.objectives.sampling import negative_distribution
 from geomsolve.registry import parameter
 
@@ -68,6 +83,64 @@ class Negatives(Loss):
             unique_minimiser=base > 0 or k > 1,
         )
 
+    def points(self, batch: int | None) -> int:
+        return super().points(batch) if self.negatives == inf else int(self.negatives) + 1
+
+    def _levels(self, training: Training, base: float, mean: bool) -> Scale:
+        if self.hardness is not None:
+            raise InputError("levels of hard negatives are not known; leave this out", field="loss.hardness")
+        orbits, batch, views = training.orbits, training.batch, training.views
+        embeddings = None if batch is None else batch * views
+        if self.negatives == inf and batch is None:
+            return Scale(
+                log(base + 1) if mean else 0.0,
+                lambda dim: self._random_limit(base if mean else 0.0, dim),
+                None,
+                Optimum(self._objective(orbits, base, mean), orbits),
+                anchors=None,
+                embeddings=None,
+            )
+        drawn = batch is not None and self.negatives == inf
+        k = views * (training.size - 1) if drawn else int(self.negatives)
+        weight = 1 / k if mean else 1.0
+        scale = 1 / self.temperature
+        mass = orbits.sizes * orbits.proportions
+        balanced = batches = None
+        if training.instances:
+            others = orbits.others * (k * weight / (orbits.n_classes - 1))
+            every = LogSum(others, np.full(mass.shape, base), mass, scale, unique_minimiser=False)
+            balanced = Optimum(every, orbits)
+        else:
+            chance, own = negative_distribution(orbits, self.sampling)
+            expected = LogExpectation(
+                chance,
+                own,
+                mass,
+                base=base,
+                factor=views * weight if drawn else weight,
+                negatives=training.size - 1 if drawn else k,
+                scale=scale,
+                unique_minimiser=False,
+            )
+            batches = Optimum(expected, orbits)
+        terms = [(weight, k)] + ([(1.0, 1)] if base else [])
+        return Scale(
+            log(base + k * weight),
+            lambda dim: random_log_sum(terms, self.temperature, dim),
+            balanced,
+            batches,
+            anchors=embeddings,
+            embeddings=embeddings,
+        )
+
+    def _random_limit(self, offset: float, dim: int) -> float:
+        """E log(offset e^{c/tau} + E e^{c'/tau}): the positive's own e^{c/tau} has the logarithm c/tau, of mean 0."""
+        scale = 1 / self.temperature
+        log_mean = log(random_mean(lambda c: np.exp(scale * (c - 1)), dim, scale)) + scale
+        if not offset:
+            return log_mean
+        return random_mean(lambda c: np.logaddexp(scale * c, log_mean), dim, scale)
+
 
 @register
 @dataclass(frozen=True)
@@ -77,8 +150,15 @@ class InfoNCE(Negatives):
     name: ClassVar[str] = "infonce"
     summary: ClassVar[str] = "one positive against k negatives"
     source: ClassVar[str] = "van den Oord et al. 2018"
+    aliases: ClassVar[tuple[Alias, ...]] = (
+        Alias("clip", "in-batch infonce of pairs: the negatives are the other pairs' second halves", views=1),
+        Alias("mnrl", "multiple negatives ranking loss: in-batch infonce of pairs, as clip", views=1),
+    )
 
     form: str = parameter(FORM, "sum")
 
     def objective(self, orbits: Orbits) -> Objective:
         return self._objective(orbits, 1.0, self.form == "mean")
+
+    def levels(self, training: Training) -> Scale:
+        return self._levels(training, 1.0, self.form == "mean")

@@ -1,6 +1,9 @@
 """Triplet hinge: psi(x) = max(x - 1 + margin, 0) on the cosine x of anchor and negative; the positive is at cosine 1.
 
-See ``objectives/pairs.py``.
+See ``objectives/pairs.py``.  Levels, q the probability that a negative is of another class than the anchor (one of
+its own class costs nothing): total collapse q margin, random start q E max(c - c' + margin, 0).
+
+Symbols: q ``share``.
 """
 
 from __future__ import annotations
@@ -12,7 +15,10 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Loss, register
 from geomsolve.losses.parameters import MARGIN, SAMPLING
 from geomsolve.objectives.base import Objective
+from geomsolve.objectives.levels import Optimum, Scale, Training
 from geomsolve.objectives.pairs import Hinge, pair_mass
+from geomsolve.objectives.random_start import random_hinge
+from geomsolve.objectives.sampling import negative_share
 from geomsolve.registry import parameter
 
 
@@ -30,3 +36,16 @@ class Triplet(Loss):
 
     def objective(self, orbits: Orbits) -> Objective:
         return Hinge(pair_mass(orbits, self.sampling), 1 - self.margin)
+
+    def levels(self, training: Training) -> Scale:
+        orbits = training.orbits
+        share = negative_share(orbits, self.sampling)
+        embeddings = None if training.batch is None else training.batch * training.views
+        return Scale(
+            share * self.margin,
+            lambda dim: share * random_hinge(self.margin, dim),
+            None,
+            Optimum(self.objective(orbits), orbits),
+            anchors=embeddings,
+            embeddings=embeddings,
+        )

@@ -20,3 +20,9 @@ def negative_distribution(orbits: Orbits, sampling: str) -> tuple[FloatArray, Fl
     if sampling == "iid":
         return orbits.others * p, p
     return orbits.others * p / (1 - p)[:, None], np.zeros_like(p)
+
+
+def negative_share(orbits: Orbits, sampling: str) -> float:
+    """The probability that a draw is of another class than its anchor: 1 - sum_a p_a r(a|a)."""
+    _, own = negative_distribution(orbits, sampling)
+    return 1 - float(np.sum(orbits.sizes * orbits.proportions * own))

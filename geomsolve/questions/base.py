@@ -86,9 +86,9 @@ class LossProblem(Problem):
     loss: LossChoice = LossChoice()
 
     @property
-    def registered(self) -> LossChoice:
-        """The loss by the name under which it is registered; a kind may know it by other names too."""
-        return self.loss
+    def instances(self) -> bool:
+        """Whether every sample is its own class."""
+        return False
 
     @field_validator("loss", mode="before")
     @classmethod

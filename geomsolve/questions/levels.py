@@ -6,11 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from geomsolve.questions.base import LossChoice, LossProblem
+from geomsolve.questions.base import LossProblem
 from geomsolve.questions.classes import EqualClassProblem
-
-INSTANCE_NAMES = ("simclr", "nt-xent")
-"""Names of SupCon in which every sample is its own class."""
 
 
 class Levels(EqualClassProblem, LossProblem):
@@ -22,7 +19,9 @@ class Levels(EqualClassProblem, LossProblem):
 
     kind: Literal["levels"] = "levels"
     batch: int | None = Field(None, ge=2, description="samples in a batch")
-    views: int = Field(2, ge=1, description="augmented views of each sample")
+    views: int | None = Field(
+        None, ge=1, description="augmented views of each sample; 2 where the loss does not say otherwise"
+    )
     base_temperature: float | None = Field(None, gt=0, description="the loss is multiplied by temperature over this")
     reduction: Literal["mean", "sum"] = Field("mean", description="over anchors")
     loss_value: float | None = Field(None, allow_inf_nan=False, description="a value to place between the levels")
@@ -46,12 +45,6 @@ class Levels(EqualClassProblem, LossProblem):
             super().check_source()
         elif self.names is not None:
             raise ValueError("names need classes; give props, counts, dataset or classes too")
-
-    @property
-    def registered(self) -> LossChoice:
-        if self.loss.name in INSTANCE_NAMES:
-            return LossChoice(**{**self.loss.parameters, "name": "supcon"})
-        return self.loss
 
     @property
     def instances(self) -> bool:

@@ -26,7 +26,8 @@ def command(what: str, as_json: bool, no_color: bool) -> None:
     if what == "losses":
         for name, cls in sorted(REGISTRY.items()):
             flags = [p.flags[-1] for p in cls.takes().values()]
-            rows.append({"name": name, "summary": cls.summary, "flags": flags, "source": cls.source})
+            others = [alias.name for alias in cls.aliases]
+            rows.append({"name": name, "summary": cls.summary, "aliases": others, "flags": flags, "source": cls.source})
     elif what == "weightings":
         for name, weighting in sorted(WEIGHTINGS.items()):
             flags = ["--" + field.replace("_", "-") for field in weighting.takes()]

@@ -7,9 +7,8 @@ import json
 import click
 
 from geomsolve.cli.output import debug_option, write_atomically
-from geomsolve.losses import REGISTRY
+from geomsolve.losses import REGISTRY, aliases
 from geomsolve.questions.kinds import json_schema
-from geomsolve.questions.levels import INSTANCE_NAMES
 
 
 @click.command("schema", epilog="Example: geomsolve schema --out geomsolve.schema.json")
@@ -32,12 +31,14 @@ def command(out: str | None) -> None:
 
 def loss_schema() -> dict[str, object]:
     """A loss by name, or a mapping of its name and the parameters that it takes."""
-    known = {**REGISTRY, **dict.fromkeys(INSTANCE_NAMES, REGISTRY["supcon"])}
+    others = {name: (cls, alias.summary) for name, (cls, alias) in aliases().items()}
+    known = {**{name: (cls, cls.summary) for name, cls in REGISTRY.items()}, **others}
     names = sorted(known)
     mappings = []
     for name in names:
-        parameters = {p.name: {"description": p.help} for p in known[name].takes().values()}
-        named = {"const": name, "description": known[name].summary}
+        cls, summary = known[name]
+        parameters = {p.name: {"description": p.help} for p in cls.takes().values()}
+        named = {"const": name, "description": summary}
         mapping = {"type": "object", "properties": {"name": named, **parameters}, "additionalProperties": False}
         mappings.append(mapping if name == "supcon" else {**mapping, "required": ["name"]})
     return {"anyOf": [{"enum": names}, *mappings]}

@@ -1,0 +1,100 @@
+"""What the levels of a loss are made of: how it meets its samples, and the program behind each level.
+
+A batch of B samples in V views.  Total collapse and the random start are numbers; the optimum is a program
+
+    plus + times min F(G),
+
+in nats an anchor, whose minimum a solver finds and a certificate proves.
+
+Symbols: B ``batch``, V ``views``, K ``n_classes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomsolve.errors import InputError
+from geomsolve.gram.orbits import Orbits
+from geomsolve.objectives.base import Objective
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a loss, ``named`` so by the user, meets its samples: ``batch`` samples in ``views`` views, of the classes of
+    ``orbits``.
+
+    ``batch`` is None where none was given.  ``instances``: every sample is its own class.  ``balanced``: a batch holds
+    every class equally often; else its classes are drawn at random.
+    """
+
+    named: str
+    orbits: Orbits
+    batch: int | None
+    views: int
+    instances: bool
+    balanced: bool
+
+    @property
+    def size(self) -> int:
+        """The batch size, for a loss that cannot do without."""
+        if self.batch is None:
+            raise InputError(f"{self.named} compares within a batch; give its size", field="batch")
+        return self.batch
+
+    @property
+    def per_class(self) -> float:
+        """Samples of each class in a balanced batch."""
+        n = self.orbits.n_classes
+        if n > self.size:
+            raise InputError(
+                f"a batch of {self.size:,} samples cannot hold {n:,} classes equally; for random batches "
+                f"give the proportions, --props {n}*1/{n}",
+                field="classes",
+            )
+        return self.size / n
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """A program whose optimum, times ``times`` plus ``plus``, is a level."""
+
+    objective: Objective
+    orbits: Orbits
+    times: float = 1.0
+    plus: float = 0.0
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The levels of one loss in nats an anchor.
+
+    ``random`` takes a dimension.  ``balanced`` is the optimum of balanced batches, ``batches`` that of random ones;
+    one of them may be None, where it makes no difference or batches differ in nothing.  ``anchors`` and ``embeddings``
+    count those of a batch, where there is one.  ``no_positive``: probability that an anchor has none and adds 0.
+    """
+
+    collapse: float
+    random: Callable[[int], float]
+    balanced: Optimum | None
+    batches: Optimum | None
+    anchors: int | None
+    embeddings: int | None
+    no_positive: float = 0.0
+
+    @property
+    def first(self) -> Optimum:
+        """The program of the level that is called the optimum."""
+        first = self.balanced or self.batches
+        assert first is not None
+        return first
+
+
+def no_positive_probability(orbits: Orbits, batch: int, views: int) -> float:
+    """How likely an anchor in a random batch is alone in its class: sum_a p_a (1 - p_a)^(B-1) at one view."""
+    if views > 1:
+        return 0.0
+    p = orbits.proportions
+    return float(np.sum(orbits.sizes * p * (1 - p) ** (batch - 1)))
