@@ -1,4 +1,10 @@
-"""What every report shares: JSON that any reader accepts, and the versions that made it."""
+"""What every report is: an answer with its proof, which says itself how it is called and what may be expected of it.
+
+    Report          a question as understood, a headline, what ``expect`` may ask, an exit code
+    ProvenReport    the same with one :class:`Proof` and one :class:`Effort`, from which the exit code follows
+
+The JSON object holds the proof and the effort, and beside them the flat keys of each command.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +19,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from geomsolve._version import __version__
+from geomsolve.proof.certificate import Certificate
 from geomsolve.questions.base import Problem
+from geomsolve.solvers.base import Answer
 
 SCHEMA = "geomsolve/1"
 
@@ -62,19 +70,82 @@ def to_json(answer: dict[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
+class Proof:
+    """How sure an answer is.  ``value`` was found, nothing goes below ``lower_bound``, ``gap`` lies between (nats).
+
+    ``certified``: the gap is within the tolerance asked for.  ``unique``: whether the optimum is the only one; None
+    where that was not determined.
+    """
+
+    value: float
+    lower_bound: float
+    gap: float
+    certified: bool
+    unique: bool | None = None
+
+    @classmethod
+    def of(cls, certificate: Certificate, unique: bool | None = None) -> Proof:
+        """The proof that a certificate gives."""
+        c = certificate
+        return cls(c.value, c.lower_bound, c.gap, c.certified, unique)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What it took: ``solver``, the ``reason`` it was chosen or what it says, ``iterations`` and ``seconds``."""
+
+    solver: str
+    reason: str
+    iterations: int
+    seconds: float
+
+    @classmethod
+    def of(cls, answer: Answer) -> Effort:
+        """What an answer took."""
+        return cls(answer.solution.name, answer.reason, answer.solution.iterations, answer.seconds)
+
+
+@dataclass(frozen=True)
 class Report:
     """The base of all reports.  ``problem`` is the question as understood, with its defaults filled in."""
 
     command: ClassVar[str]
     apart: ClassVar[tuple[str, ...]] = ()
     """Fields that the report's own ``to_dict`` writes, or leaves out."""
+    verdicts: ClassVar[tuple[str, ...]] = ()
+    """Every verdict that such a report may give, where it gives one."""
 
     problem: dict[str, Any]
 
     @property
+    def headline(self) -> str:
+        """The answer in a few words or one number."""
+        return ""
+
+    @property
+    def certified(self) -> bool:
+        """Whether everything that is stated as a number has its proof."""
+        return True
+
+    @property
     def exit_code(self) -> int:
-        """0 when the answer is proven, 1 when it is not."""
-        return 0
+        """0 when the answer is proven and nothing contradicts it, else 1."""
+        return 0 if self.certified and not self.complaints else 1
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """What the answer itself finds wrong, one sentence each."""
+        return ()
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What a problem file may expect of this answer, by the key of ``expect``."""
+        return {}
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Further numbers worth a line on a page, by what they are called."""
+        return {}
 
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         """The JSON object of ``cli --json``: schema, command, problem, versions, and the answer.
@@ -84,6 +155,54 @@ class Report:
         answer = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in self.apart}
         plain: dict[str, Any] = jsonable({**head(self.command), **answer})
         return plain
+
+
+@dataclass(frozen=True)
+class ProvenReport(Report):
+    """A report with a proof; ``flat`` are the parts of proof and effort that its JSON also has at the top."""
+
+    flat: ClassVar[tuple[str, ...]] = ("value", "lower_bound", "gap", "certified", "unique", "solver")
+
+    proof: Proof
+    effort: Effort
+
+    @property
+    def value(self) -> float:
+        """The loss found, in nats."""
+        return self.proof.value
+
+    @property
+    def lower_bound(self) -> float:
+        """What no embedding goes below, in nats."""
+        return self.proof.lower_bound
+
+    @property
+    def gap(self) -> float:
+        """Value less lower bound, in nats."""
+        return self.proof.gap
+
+    @property
+    def certified(self) -> bool:
+        return self.proof.certified
+
+    @property
+    def unique(self) -> bool | None:
+        """Whether the optimum is the only one; None where that was not determined."""
+        return self.proof.unique
+
+    @property
+    def solver(self) -> dict[str, Any]:
+        """The effort under the keys that JSON has: name, reason, iterations, seconds."""
+        effort = dataclasses.asdict(self.effort)
+        return {"name": effort.pop("solver"), **effort}
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return {"value": self.value}
+
+    def to_dict(self, **detail: Any) -> dict[str, Any]:
+        """The JSON object, with the ``flat`` keys beside ``proof`` and ``effort``."""
+        return {**super().to_dict(**detail), **jsonable({key: getattr(self, key) for key in self.flat})}
 
 
 def understood(problem: Problem, **resolved: Any) -> dict[str, Any]:

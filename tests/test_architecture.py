@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "losses": {"errors", "gram", "objectives", "registry"},
     "weightings": {"errors", "gram", "objectives", "registry"},
     "questions": {"errors", "reading", "registry", "words"},
-    "report": {"_version", "questions"},
+    "report": {"_version", "proof", "questions", "solvers"},
     "descent": {"errors", "gram", "losses", "objectives"},
     "analyses": {
         "_version",

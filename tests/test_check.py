@@ -169,7 +169,11 @@ def test_wrong_prediction_would_be_caught(monkeypatch):
 
     honest = module.imbalance
     monkeypatch.setattr(
-        module, "imbalance", lambda p: dataclasses.replace(r := honest(p), lower_bound=r.value + 1e-6, gap=-1e-6)
+        module,
+        "imbalance",
+        lambda p: dataclasses.replace(
+            r := honest(p), proof=dataclasses.replace(r.proof, lower_bound=r.value + 1e-6, gap=-1e-6)
+        ),
     )
     report = check(Check(props=(0.5, 0.3, 0.2), loss={"name": "supcon", "temperature": 0.5}, device="cpu"))
     assert report.verdict == "contradiction"

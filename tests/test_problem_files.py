@@ -316,11 +316,13 @@ class TestPaths:
 
 
 class TestExpectations:
-    ANSWER = {  # noqa: RUF012
-        "command": "imbalance",
+    ASKED = {  # noqa: RUF012
         "value": 1.5,
-        "structure": {"kind": "general", "groups": [["b", "a"], ["c", "d"]], "min_cosine": -0.5, "max_cosine": 0.25},
-        "nearest_threshold": {"over": "temperature", "value": 2.0},
+        "structure": "general",
+        "groups": [["b", "a"], ["c", "d"]],
+        "min_cosine": -0.5,
+        "max_cosine": 0.25,
+        "threshold": 2.0,
     }
 
     @pytest.mark.parametrize(
@@ -336,7 +338,7 @@ class TestExpectations:
         ],
     )
     def test_met(self, expected):
-        assert misses(Expectation(**expected), self.ANSWER) == []
+        assert misses(Expectation(**expected), self.ASKED, "imbalance") == []
 
     @pytest.mark.parametrize(
         ("expected", "words"),
@@ -352,13 +354,13 @@ class TestExpectations:
         ],
     )
     def test_unmet(self, expected, words):
-        (miss,) = misses(Expectation(**expected), self.ANSWER)
+        (miss,) = misses(Expectation(**expected), self.ASKED, "imbalance")
         assert words in miss
 
     def test_no_threshold(self):
-        answer = {**self.ANSWER, "nearest_threshold": None}
-        assert misses(Expectation(threshold=None), answer) == []
-        assert "got none" in misses(Expectation(threshold=2), answer)[0]
+        asked = {**self.ASKED, "threshold": None}
+        assert misses(Expectation(threshold=None), asked, "imbalance") == []
+        assert "got none" in misses(Expectation(threshold=2), asked, "imbalance")[0]
 
 
 @pytest.fixture(scope="module")

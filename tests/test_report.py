@@ -148,7 +148,7 @@ def test_the_command_of_a_row_gives_its_answer_again(made, run):
         program, *arguments = shlex.split(command_of(row))
         assert program == "geomsolve"
         again = run(*arguments, "--json").json
-        assert set(row) - set(again) == {"file", "sha256", "status", "error"}
+        assert set(row) - set(again) == {"file", "sha256", "status", "error", "headline", "figures"}
         for key in {"value", "optimum", "position", "collapse"} & set(row):
             if isinstance(row[key], float):
                 assert again[key] == pytest.approx(row[key], rel=1e-9)
@@ -169,7 +169,7 @@ def test_the_command_of_every_kind_of_the_gallery_gives_its_answer_again(run):
     for entry in kinds.values():
         row = row_of(entry, attempt(entry.problem))
         again = run(*shlex.split(command_of(row))[1:], "--json").json
-        assert set(row) - set(again) == {"file", "sha256", "status", "error"}
+        assert set(row) - set(again) == {"file", "sha256", "status", "error", "headline", "figures"}
         for key in {"value", "verdict", "threshold", "least_dimension", "summary"} & set(row):
             assert again[key] == pytest.approx(row[key]) if isinstance(row[key], float) else again[key] == row[key]
 

@@ -69,6 +69,14 @@ class CapacityReport(Report):
     method: str
 
     @property
+    def headline(self) -> str:
+        return f"{self.best_min_angle_deg:.6g}"
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return {"max_cosine": self.max_cosine}
+
+    @property
     def gram(self) -> FloatArray | None:
         """Cosines between the points (K, K)."""
         if self.points is None:

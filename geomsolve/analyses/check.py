@@ -153,6 +153,7 @@ class CheckReport(Report):
     """
 
     command: ClassVar[str] = "check"
+    verdicts: ClassVar[tuple[str, ...]] = ("agrees", "contradiction", "not there yet", "elsewhere", "moved")
 
     prediction: Prediction
     descent: Descent
@@ -162,8 +163,20 @@ class CheckReport(Report):
     companion: str | None
 
     @property
-    def exit_code(self) -> int:
-        return 0 if self.agrees and self.prediction.certified else 1
+    def certified(self) -> bool:
+        return bool(self.agrees) and self.prediction.certified
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        return ("the two sides of the check disagree",) if self.agrees is False else ()
+
+    @property
+    def headline(self) -> str:
+        return self.verdict
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return {"verdict": self.verdict}
 
     def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
         """The JSON object; ``full`` includes the Gram matrices however many classes there are."""

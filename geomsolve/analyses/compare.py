@@ -66,6 +66,7 @@ class CompareReport(Report):
     """
 
     command: ClassVar[str] = "compare"
+    verdicts: ClassVar[tuple[str, ...]] = ("matches", "another geometry", "still converging")
 
     names: tuple[str, ...]
     counts: tuple[int, ...]
@@ -79,8 +80,16 @@ class CompareReport(Report):
     verdict: str
 
     @property
-    def exit_code(self) -> int:
-        return 0 if self.prediction.certified else 1
+    def certified(self) -> bool:
+        return self.prediction.certified
+
+    @property
+    def headline(self) -> str:
+        return self.verdict
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return {"verdict": self.verdict, "structure": self.structure.kind, "groups": self.collapsed}
 
     @property
     def collapsed(self) -> list[list[str]]:

@@ -36,7 +36,7 @@ from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.proof.certificate import Certificate, certify
 from geomsolve.questions.diversity import Diversity
-from geomsolve.report import Report, understood
+from geomsolve.report import Effort, Proof, ProvenReport, understood
 from geomsolve.solvers.choose import check_solver, solve_objective
 
 EXACT = 1e-10
@@ -61,7 +61,7 @@ class Optimum:
 
 
 @dataclass(frozen=True)
-class DiversityReport(Report):
+class DiversityReport(ProvenReport):
     """``verdict`` is 'holds' or 'violated'; ``uncovered_mass`` the chance that two random points are never a positive
     pair; ``components`` the sizes of the connected components of the positive graph, largest first.
 
@@ -71,6 +71,8 @@ class DiversityReport(Report):
     """
 
     command: ClassVar[str] = "diversity"
+    flat: ClassVar[tuple[str, ...]] = ("unique", "certified", "solver")
+    verdicts: ClassVar[tuple[str, ...]] = ("holds", "violated")
 
     points: int
     dim: int
@@ -82,15 +84,16 @@ class DiversityReport(Report):
     identity: dict[str, float]
     optimum: Optimum
     recovered: bool
-    unique: bool | None
     other_optimum: Optimum | None
     witness: tuple[dict[str, float], ...]
-    certified: bool
-    solver: dict[str, Any]
 
     @property
-    def exit_code(self) -> int:
-        return 0 if self.certified else 1
+    def headline(self) -> str:
+        return self.verdict
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return {**super().asked, "verdict": self.verdict}
 
     def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
         """The JSON object; ``full`` includes the Gram matrices."""
@@ -160,22 +163,11 @@ def diversity(problem: Diversity) -> DiversityReport:
     at_identity = proven(identity)
     if at_identity.gap <= EXACT * max(1.0, abs(at_identity.value)):
         gram, proof = identity, at_identity
-        solver = {
-            "name": "none",
-            "reason": "the latents themselves pass the certificate",
-            "iterations": 0,
-            "seconds": 0.0,
-        }
+        effort = Effort("none", "the latents themselves pass the certificate", 0, 0.0)
     else:
         answer = solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance)
         gram, proof = answer.solution.cosines, answer.certificate
-        iterations = answer.solution.iterations
-        solver = {
-            "name": answer.solution.name,
-            "reason": answer.reason,
-            "iterations": iterations,
-            "seconds": answer.seconds,
-        }
+        effort = Effort.of(answer)
     optimum = optimum_at(gram, proof)
     n_components, component = connected_components(positives, directed=False)
 
@@ -212,9 +204,8 @@ def diversity(problem: Diversity) -> DiversityReport:
         identity={"value": at_identity.value, "excess": max(0.0, at_identity.value - proof.value)},
         optimum=optimum,
         recovered=optimum.procrustes_error <= structure_tolerance(max(proof.gap, 0.0)),
-        unique=True if objective.unique_minimiser else (False if other is not None else None),
         other_optimum=other,
         witness=tuple(witness),
-        certified=proof.certified,
-        solver=solver,
+        proof=Proof.of(proof, True if objective.unique_minimiser else (False if other is not None else None)),
+        effort=effort,
     )

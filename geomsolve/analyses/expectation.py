@@ -1,7 +1,8 @@
-"""Is the answer what the problem file expects?  Works on the JSON object of any report."""
+"""Is the answer what the problem file expects?  A report says itself what may be asked of it."""
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -12,29 +13,14 @@ from geomsolve.questions.base import Problem
 from geomsolve.questions.classes import ClassProblem
 from geomsolve.questions.expect import Expectation, Near
 from geomsolve.questions.sweep import Sweep
+from geomsolve.report import Report
 
-WHERE: dict[str, tuple[tuple[str, ...], ...]] = {
-    "structure": (("structure", "kind"), ("structure",), ("summary",)),
-    "verdict": (("verdict",),),
-    "groups": (("structure", "groups"), ("merging",), ("collapsed",)),
-    "value": (("value",), ("optimum", "value"), ("optimum",), ("limit",)),
-    "min_cosine": (("structure", "min_cosine"),),
-    "max_cosine": (("structure", "max_cosine"), ("max_cosine",)),
-    "threshold": (("threshold",), ("nearest_threshold",)),
-    "collapse": (("collapse",),),
-    "position": (("position",),),
-}
-"""Where the reports of the various kinds hold what is expected: the first path that there is."""
 
-TRAINED = ("agrees", "contradiction", "not there yet", "elsewhere", "moved")
-VERDICTS = {
-    "realizable": ("realizable", "degenerate", "inconsistent"),
-    "diversity": ("holds", "violated"),
-    "compare": ("matches", "another geometry", "still converging"),
-    "check": TRAINED,
-    "check_weighting": TRAINED,
-}
-"""What the analyses of the kinds that give a verdict may find."""
+def verdicts_of(kind: str) -> tuple[str, ...]:
+    """Every verdict that answers to a kind of problem may give."""
+    module = vars(importlib.import_module(f"geomsolve.analyses.{kind}"))
+    reports = [thing for thing in module.values() if isinstance(thing, type) and issubclass(thing, Report)]
+    return next((report.verdicts for report in reports if report.verdicts), ())
 
 
 def refuse_unknown(problem: Problem) -> None:
@@ -47,9 +33,8 @@ def refuse_unknown(problem: Problem) -> None:
         if isinstance(problem, Sweep):  # general at 4, regular simplex at 1 of 5 points
             named = re.findall(r"(?:^|, )(.*?) at \d+", expected.structure) or named
         _refuse(named, KINDS, "structure")
-    kind = getattr(problem, "kind", "")
-    if expected.verdict is not None and kind in VERDICTS:
-        _refuse([expected.verdict], VERDICTS[kind], "verdict")
+    if expected.verdict is not None and (known := verdicts_of(getattr(problem, "kind", ""))):
+        _refuse([expected.verdict], known, "verdict")
     if expected.groups and isinstance(problem, ClassProblem):
         _refuse((name for group in expected.groups for name in group), problem.class_names, "groups", "class")
 
@@ -60,14 +45,14 @@ def _refuse(names: Iterable[str], known: tuple[str, ...], key: str, what: str = 
             raise InputError(f"unknown {what or key} {name!r}; {nearest(name, known)}", field=f"expect.{key}")
 
 
-def misses(expected: Expectation, answer: dict[str, Any]) -> list[str]:
-    """One sentence for each expectation that ``answer``, a report's JSON object, does not meet."""
+def misses(expected: Expectation, asked: dict[str, Any], command: str) -> list[str]:
+    """One sentence for each expectation that an answer of ``command`` does not meet; ``asked`` as in its report."""
     found = []
     for key in sorted(expected.model_fields_set - {"tolerance"}):
-        held, actual = look(answer, WHERE[key])
+        actual = asked.get(key)
         wanted = getattr(expected, key)
-        if not held:
-            found.append(f"expected {key} {_said(wanted)}, but {answer['command']} reports none")
+        if key not in asked:
+            found.append(f"expected {key} {_said(wanted)}, but {command} reports none")
         elif key == "groups":
             if _as_sets(wanted) != _as_sets(actual):
                 found.append(f"expected groups {_said(wanted)}, got {_said(actual)}")
@@ -84,23 +69,8 @@ def misses(expected: Expectation, answer: dict[str, Any]) -> list[str]:
     return found
 
 
-def look(answer: Any, paths: tuple[tuple[str, ...], ...]) -> tuple[bool, Any]:
-    """Whether one of ``paths`` exists in ``answer``, and what is there: the first that does."""
-    for path in paths:
-        here = answer
-        for part in path:
-            if not isinstance(here, dict) or part not in here:
-                break
-            here = here[part]
-        else:
-            return True, here
-    return False, None
-
-
 def _number(actual: Any) -> Any:
-    """A number as float; a threshold is an object that holds one; anything else as it is."""
-    if isinstance(actual, dict) and "value" in actual:
-        actual = actual["value"]
+    """A number as float; anything else as it is."""
     return float(actual) if isinstance(actual, int) and not isinstance(actual, bool) else actual
 
 

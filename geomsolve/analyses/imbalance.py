@@ -9,9 +9,8 @@ certificate of ``proof/certificate.py``.
 
 from __future__ import annotations
 
-import dataclasses
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,7 +24,7 @@ from geomsolve.proof.certificate import Certificate
 from geomsolve.proof.collapse import nearest_collapse_temperature
 from geomsolve.proof.uniqueness import optimum_is_unique
 from geomsolve.questions.imbalance import Imbalance
-from geomsolve.report import Report, jsonable, understood
+from geomsolve.report import Effort, Proof, ProvenReport, jsonable, understood
 from geomsolve.solvers.base import Answer
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
 from geomsolve.solvers.manifold import solve_limited
@@ -41,7 +40,7 @@ FULL_GRAM = 64
 
 
 @dataclass(frozen=True)
-class ImbalanceReport(Report):
+class ImbalanceReport(ProvenReport):
     """The optimal geometry and its proof.
 
     ``orbit_cosines`` (m, m), see :class:`Orbits`; ``value``, ``lower_bound``, ``gap`` in nats; ``unique`` is None
@@ -59,14 +58,8 @@ class ImbalanceReport(Report):
     names: tuple[str, ...]
     orbits: Orbits
     orbit_cosines: FloatArray
-    value: float
-    lower_bound: float
-    gap: float
-    certified: bool
-    unique: bool | None
     rank: int
     structure: Structure
-    solver: dict[str, Any]
     nearest_threshold: dict[str, Any] | None
     simplex_excess: float | None
     dimension_limited: bool | None = None
@@ -80,7 +73,24 @@ class ImbalanceReport(Report):
 
     @property
     def exit_code(self) -> int:
-        return max(0 if self.certified else 1, self.check.exit_code if self.check else 0)
+        return max(super().exit_code, self.check.exit_code if self.check else 0)
+
+    @property
+    def headline(self) -> str:
+        return self.structure.named(self.names)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        threshold = self.nearest_threshold
+        return {
+            **super().asked,
+            **self.structure.facts(self.names),
+            "threshold": None if threshold is None else threshold["value"],
+        }
+
+    @property
+    def figures(self) -> dict[str, float]:
+        return {"rank": self.rank, **self.structure.angles}
 
     def groups(self) -> list[list[str]]:
         """Names of the classes that coincide, one list a point."""
@@ -141,7 +151,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
     cosines, proof = answer.solution.cosines, answer.certificate
     structure = classify(orbits, cosines, max(proof.gap, 0.0) if convex else 0.0)
     if objective.degenerate:
-        structure = dataclasses.replace(structure, kind="degenerate")
+        structure = replace(structure, kind="degenerate")
     rank = orbits.rank(cosines, structure.tolerance)
     limited = None if problem.dim is None else rank > problem.dim and not objective.degenerate
     if limited:
@@ -165,19 +175,10 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
         names=problem.class_names,
         orbits=orbits,
         orbit_cosines=cosines,
-        value=proof.value,
-        lower_bound=proof.lower_bound,
-        gap=proof.gap,
-        certified=proof.certified,
-        unique=unique,
+        proof=Proof.of(proof, unique),
+        effort=replace(Effort.of(answer), reason=objective.degenerate or answer.reason),
         rank=rank,
         structure=structure,
-        solver={
-            "name": answer.solution.name,
-            "reason": objective.degenerate or answer.reason,
-            "iterations": answer.solution.iterations,
-            "seconds": answer.seconds,
-        },
         nearest_threshold=None if threshold is None else {"over": "temperature", "value": threshold},
         simplex_excess=excess,
         dimension_limited=limited,
@@ -213,19 +214,10 @@ def limit_dimension(problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer
         names=problem.class_names,
         orbits=classes,
         orbit_cosines=solution.cosines,
-        value=proof.value,
-        lower_bound=proof.lower_bound,
-        gap=proof.gap,
-        certified=proof.certified,
-        unique=None,
+        proof=Proof.of(proof),
+        effort=Effort.of(answer),
         rank=classes.rank(solution.cosines, structure.tolerance),
         structure=structure,
-        solver={
-            "name": solution.name,
-            "reason": answer.reason,
-            "iterations": solution.iterations,
-            "seconds": answer.seconds,
-        },
         nearest_threshold=None,
         simplex_excess=None,
         dimension_limited=True,

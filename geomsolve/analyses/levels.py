@@ -9,9 +9,10 @@ Symbols: B ``batch``, V ``views``, K ``n_classes``.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from math import lgamma, log
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from geomsolve.losses import Alias, Loss, aliases, make_loss
 from geomsolve.objectives.levels import Optimum, Scale, Training
 from geomsolve.proof.certificate import Certificate, certify
 from geomsolve.questions.levels import Levels
-from geomsolve.report import Report, understood
+from geomsolve.report import Effort, Proof, ProvenReport, understood
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
 
 SAME = 1e-3
@@ -51,19 +52,21 @@ def missing_class_probability(orbits: Orbits, batch: int) -> float:
     return float(min(1.0, max(0.0, 1 - present)))
 
 
-def reach(optimum: Optimum, solver: str, tolerance: float) -> Certificate:
+def reach(optimum: Optimum, solver: str, tolerance: float) -> tuple[Certificate, Effort]:
     """The optimum with its proof: the regular simplex where classes are equal and that proves optimal, else solved."""
     orbits = optimum.orbits
+    began = time.perf_counter()
     if orbits.n_orbits == 1 and optimum.objective.decides:
         simplex = np.full((1, 1), simplex_cosine(orbits.n_classes))
         proof = certify(optimum.objective, orbits, simplex, tolerance=tolerance)
         if proof.certified:
-            return proof
-    return solve_objective(optimum.objective, orbits, solver=solver, tolerance=tolerance).certificate
+            return proof, Effort("closed form", "the regular simplex is optimal", 0, time.perf_counter() - began)
+    answer = solve_objective(optimum.objective, orbits, solver=solver, tolerance=tolerance)
+    return answer.certificate, Effort.of(answer)
 
 
 @dataclass(frozen=True)
-class LevelsReport(Report):
+class LevelsReport(ProvenReport):
     """Levels in the user's own scale: times ``factor`` (temperature over base temperature, and anchors for sums).
 
     ``collapse``, ``random_start`` (unit vectors in ``dim`` dimensions), ``optimum`` with ``lower_bound`` and ``gap``;
@@ -72,14 +75,11 @@ class LevelsReport(Report):
     """
 
     command: ClassVar[str] = "levels"
+    flat: ClassVar[tuple[str, ...]] = ("lower_bound", "gap", "certified")
 
     collapse: float
     random_start: float
-    optimum: float
     optimum_random_batches: float | None
-    lower_bound: float
-    gap: float
-    certified: bool
     loss_value: float | None
     position: float | None
     reading: str | None
@@ -91,25 +91,39 @@ class LevelsReport(Report):
     instances: bool
 
     @property
-    def exit_code(self) -> int:
-        return 0 if self.certified else 1
+    def optimum(self) -> float:
+        """The least value that any embedding can have."""
+        return self.value
+
+    @property
+    def headline(self) -> str:
+        return f"{self.optimum:.6g}"
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return {**super().asked, "collapse": self.collapse, "position": self.position}
+
+    def to_dict(self, **detail: Any) -> dict[str, Any]:
+        return {**super().to_dict(**detail), "optimum": self.optimum}
 
 
 def levels(problem: Levels) -> LevelsReport:
     """Answer the question of :class:`Levels`."""
     loss, training, scale, factor = _understood(problem)
     first = scale.first
-    proof = reach(first, problem.solver, problem.tolerance)
+    proof, effort = reach(first, problem.solver, problem.tolerance)
     proofs = [proof]
     drawn = None
     if scale.batches is not None:
-        other = proof if first is scale.batches else reach(scale.batches, problem.solver, problem.tolerance)
+        other = proof
+        if first is not scale.batches:
+            other, _ = reach(scale.batches, problem.solver, problem.tolerance)
         proofs.append(other)
         drawn = factor * (scale.batches.plus + scale.batches.times * other.value)
     best = factor * (first.plus + first.times * proof.value)
     collapse, random = factor * scale.collapse, factor * scale.random(problem.dim)
     value = problem.loss_value
-    width = collapse - best
+    width, gap = collapse - best, factor * first.times * proof.gap
     orbits, batch = training.orbits, training.batch
     missing = missing_class_probability(orbits, batch) if batch is not None and not problem.instances else None
     taken = {"name": problem.loss.name, **{key: x for key, x in loss.parameters().items() if x is not False}}
@@ -117,11 +131,9 @@ def levels(problem: Levels) -> LevelsReport:
         problem=understood(problem, loss=taken, views=training.views),
         collapse=collapse,
         random_start=random,
-        optimum=best,
         optimum_random_batches=drawn,
-        lower_bound=best - factor * first.times * proof.gap,
-        gap=factor * first.times * proof.gap,
-        certified=all(p.certified for p in proofs),
+        proof=Proof(best, best - gap, gap, all(p.certified for p in proofs)),
+        effort=effort,
         loss_value=value,
         position=None if value is None or width <= 0 else (value - best) / width,
         reading=None if value is None else reading(value, best, collapse, random),

@@ -24,7 +24,7 @@ Symbols: k ``negatives``, R(k) ``risk``, CE ``limit``, CE - R(k) ``difference``,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import ceil, exp, expm1, inf, log, log2
 from typing import Any, ClassVar
@@ -38,7 +38,7 @@ from geomsolve.losses import make_loss
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.joint import joint_objective
 from geomsolve.questions.negatives import MOST_NEGATIVES, TAKEN, Negatives
-from geomsolve.report import Report, understood
+from geomsolve.report import Effort, Proof, ProvenReport, understood
 from geomsolve.solvers.base import Answer
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
 
@@ -87,30 +87,36 @@ class Least:
 
 
 @dataclass(frozen=True)
-class NegativesReport(Report):
+class NegativesReport(ProvenReport):
     """``limit`` in nats, with its own certificate and ``structure``, the geometry that attains it; ``rows`` by k.
 
     ``names`` and ``proportions`` (K,) of the classes, or of the points of a joint distribution.
     """
 
     command: ClassVar[str] = "negatives"
+    flat: ClassVar[tuple[str, ...]] = ("lower_bound", "gap", "certified")
 
     names: tuple[str, ...]
     proportions: tuple[float, ...]
-    limit: float
-    lower_bound: float
-    gap: float
     structure: Structure
     rows: tuple[Row, ...]
     least_negatives: Least
-    certified: bool
 
     @property
-    def exit_code(self) -> int:
-        return 0 if self.certified else 1
+    def limit(self) -> float:
+        """The loss of infinitely many negatives at its optimum, in nats."""
+        return self.value
+
+    @property
+    def headline(self) -> str:
+        return self.structure.named(self.names)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return {**super().asked, **self.structure.facts(self.names)}
 
     def to_dict(self, **detail: Any) -> dict[str, Any]:
-        plain = super().to_dict(**detail)
+        plain = {**super().to_dict(**detail), "limit": self.limit}
         structure = plain["structure"]
         del structure["tolerance"]
         structure["groups"] = names_of(self.structure.groups, self.names)
@@ -203,20 +209,19 @@ def negatives(problem: Negatives) -> NegativesReport:
         )
     least = least_sufficient(off_by, never_beyond, problem.accuracy)
     decisive = [] if least[0] is None else [answer(k, decoupled) for k in (least[0], least[0] - 1) if k > 0]
+    proven = all(a.certificate.certified for a in [at_limit, *decisive]) and all(row.certified for row in rows)
     taken = {key: settings[key] for key in TAKEN}
     return NegativesReport(
         problem=understood(problem, loss={"name": loss.name, **taken}),
         names=problem.class_names,
         proportions=problem.proportions,
-        limit=limit,
-        lower_bound=at_limit.certificate.lower_bound,
-        gap=at_limit.certificate.gap,
+        proof=replace(Proof.of(at_limit.certificate), certified=proven),
+        effort=Effort.of(at_limit),
         structure=classify(orbits, geometry, max(at_limit.certificate.gap, 0.0)),
         rows=tuple(rows),
         least_negatives=Least(
             problem.accuracy, *least, least_by_bound(problem.accuracy, temperature, decoupled=decoupled)
         ),
-        certified=all(a.certificate.certified for a in [at_limit, *decisive]) and all(row.certified for row in rows),
     )
 
 

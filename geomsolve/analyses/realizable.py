@@ -41,11 +41,12 @@ from geomsolve.gram.structure import Structure, classify, names_of, structure_to
 from geomsolve.gram.types import FloatArray
 from geomsolve.proof.certificate import Certificate
 from geomsolve.questions.realizable import Realizable
-from geomsolve.report import Report, understood
+from geomsolve.report import Effort, Proof, ProvenReport, Report, jsonable, understood
 from geomsolve.solvers.choose import solve_objective
 from geomsolve.solvers.completion import MOST_POINTS, Completion, complete
 from geomsolve.solvers.manifold import solve_distances, solve_limited
 from geomsolve.weightings import Weighting
+from geomsolve.words import counted
 
 if TYPE_CHECKING:
     from geomsolve.analyses.check import CheckReport
@@ -71,26 +72,28 @@ CASES = (
 
 
 @dataclass(frozen=True)
-class RealizableReport(Report):
+class RealizableReport(ProvenReport):
     """The verdict with its proof.
 
     ``target`` holds ``min_eigenvalue``, ``negative_mass``, ``rank`` and ``radius`` of what is asked for (None where the
-    weights are 0 or missing); ``floor`` in nats; ``optimum`` the best embedding: ``value``, ``lower_bound``, ``gap``,
-    ``excess`` over the floor, ``certified``, ``attained``, ``dimension``, ``residual`` (max |softmax(s) - P|).
+    weights are 0 or missing); ``floor`` in nats; ``best`` says of the best embedding its ``excess``
+    over the floor, ``attained``, ``dimension``, ``residual`` (max |softmax(s) - P|); ``optimum`` adds its proof.
     ``wanted`` and ``attained`` (m, m) are cosines between distinct labels, for Euclidean latents squared distances.
     ``constant``: the interval of the free constant where self pairs are excluded.  ``check`` is the report of a descent
     check that was asked for at the same time.
     """
 
     command: ClassVar[str] = "realizable"
+    apart: ClassVar[tuple[str, ...]] = ("best", "orbits", "limited", "check")
+    flat: ClassVar[tuple[str, ...]] = ("unique", "solver")
+    verdicts: ClassVar[tuple[str, ...]] = ("realizable", "degenerate", "inconsistent")
 
     verdict: str
     reason: str
     target: dict[str, Any]
     floor: float
-    optimum: dict[str, Any]
+    best: dict[str, Any]
     least_dimension: int | None
-    unique: bool | None
     fixes: tuple[Fix, ...]
     constant: dict[str, Any] | None
     completions: tuple[dict[str, Any], ...]
@@ -102,13 +105,31 @@ class RealizableReport(Report):
     orbits: Orbits
     wanted: FloatArray | None
     attained: FloatArray | None
-    solver: dict[str, Any]
     limited: FloatArray | None
     check: CheckReport | None = None
 
     @property
+    def optimum(self) -> dict[str, Any]:
+        """The best embedding with its proof: value, lower bound and gap in nats, and what ``best`` says."""
+        proof = {key: getattr(self, key) for key in ("value", "lower_bound", "gap", "certified")}
+        return {**proof, **self.best}
+
+    @property
     def exit_code(self) -> int:
-        return max(0 if self.optimum["certified"] else 1, self.check.exit_code if self.check else 0)
+        return max(super().exit_code, self.check.exit_code if self.check else 0)
+
+    @property
+    def headline(self) -> str:
+        return self.verdict
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        named = {} if self.structure is None else self.structure.facts(self.names)
+        return {**super().asked, "verdict": self.verdict, **named}
+
+    @property
+    def figures(self) -> dict[str, float]:
+        return {} if self.structure is None else self.structure.angles
 
     @cached_property
     def points(self) -> FloatArray | None:
@@ -136,7 +157,7 @@ class RealizableReport(Report):
 
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         plain = super().to_dict(**detail)
-        del plain["orbits"], plain["limited"], plain["check"]
+        plain["optimum"] = jsonable(self.optimum)
         if self.check is not None:
             plain["check"] = self.check.to_dict()
         plain["samples"], plain["distinct"] = self.orbits.n_classes, self.orbits.n_orbits
@@ -165,8 +186,13 @@ class CasesReport(Report):
     cases: tuple[dict[str, Any], ...]
 
     @property
-    def exit_code(self) -> int:
-        return 0 if all(case.get("certified", True) for case in self.cases) else 1
+    def certified(self) -> bool:
+        return all(case.get("certified", True) for case in self.cases)
+
+    @property
+    def headline(self) -> str:
+        yes = sum(case["verdict"] == "realizable" for case in self.cases)
+        return f"realizable for {yes} of {counted(len(self.cases), 'label set')}"
 
 
 def realizable(problem: Realizable) -> RealizableReport | CasesReport:
@@ -230,7 +256,7 @@ class Best:
 
     cosines: FloatArray | None
     certificate: Certificate
-    solver: dict[str, Any]
+    effort: Effort
     limited: FloatArray | None = None
 
 
@@ -247,10 +273,6 @@ def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) ->
     euclidean = target.similarity == "euclidean"
     proof, floor = best.certificate, target.floor
     optimum: dict[str, Any] = {
-        "value": proof.value,
-        "lower_bound": proof.lower_bound,
-        "gap": proof.gap,
-        "certified": proof.certified,
         "excess": max(0.0, proof.value - floor),
         "attained": best.cosines is not None,
         "dimension": None,
@@ -294,9 +316,10 @@ def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) ->
             "radius": verdict.radius,
         },
         floor=floor,
-        optimum=optimum,
+        best=optimum,
         least_dimension=verdict.least_dimension,
-        unique=_unique(target, verdict, best, completion),
+        proof=Proof.of(proof, _unique(target, verdict, best, completion)),
+        effort=best.effort,
         fixes=find_fixes(problem, weighting, target, verdict) if fixes else (),
         constant=_constant(verdict),
         completions=tuple(
@@ -311,7 +334,6 @@ def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) ->
         orbits=target.orbits,
         wanted=wanted,
         attained=attained,
-        solver=best.solver,
         limited=best.limited,
     )
 
@@ -356,7 +378,7 @@ def _best(problem: Realizable, target: Target, verdict: Verdict) -> Best:
         _, excess = target.residual(cosines)
         value = target.objective().value(cosines)
         proof = Certificate(value, value - excess, excess, 0.0, tolerance)
-        best = Best(cosines, proof, _solver("closed form", "the target is attained", 0, began))
+        best = Best(cosines, proof, _effort("closed form", "the target is attained", 0, began))
     elif euclidean:
         best = _best_euclidean(problem, target, verdict)
     else:
@@ -366,7 +388,7 @@ def _best(problem: Realizable, target: Target, verdict: Verdict) -> Best:
         )
         solution = answer.solution
         proof = _above(answer.certificate, target.floor)
-        best = Best(solution.cosines, proof, _solver(solution.name, answer.reason, solution.iterations, began))
+        best = Best(solution.cosines, proof, _effort(solution.name, answer.reason, solution.iterations, began))
     if problem.dim is None or best.cosines is None:
         return best
     if _dimension(target.orbits, best.cosines, best.certificate.gap, euclidean) <= problem.dim:
@@ -381,8 +403,8 @@ def _above(proof: Certificate, floor: float) -> Certificate:
     return replace(proof, lower_bound=floor, gap=proof.value - floor)
 
 
-def _solver(name: str, reason: str, iterations: int, began: float) -> dict[str, Any]:
-    return {"name": name, "reason": reason, "iterations": iterations, "seconds": time.perf_counter() - began}
+def _effort(name: str, reason: str, iterations: int, began: float) -> Effort:
+    return Effort(name, reason, iterations, time.perf_counter() - began)
 
 
 def _start(target: Target) -> FloatArray:
@@ -400,7 +422,7 @@ def _best_euclidean(problem: Realizable, target: Target, verdict: Verdict) -> Be
     tolerance, floor = problem.tolerance, target.floor
     if verdict.obstacle == "zero weights" and _floor_approached(target, problem.eigenvalue_tolerance):
         proof = Certificate(floor, floor, 0.0, 0.0, tolerance)
-        return Best(None, proof, _solver("closed form", "the floor is approached as points move apart", 0, began))
+        return Best(None, proof, _effort("closed form", "the floor is approached as points move apart", 0, began))
     if problem.solver != "auto":
         raise InputError("Euclidean latents are solved in one way only; leave the solver out", field="solver")
     if target.components().max() > 0 or not target.include:
@@ -415,7 +437,7 @@ def _best_euclidean(problem: Realizable, target: Target, verdict: Verdict) -> Be
     start = centred(np.maximum(distances, 0.0))
     solution, proof = solve_distances(target.objective(), target.orbits, start, tolerance=tolerance)
     why = "squared distances, by Newton steps on points"
-    return Best(solution.cosines, _above(proof, floor), _solver(solution.name, why, solution.iterations, began))
+    return Best(solution.cosines, _above(proof, floor), _effort(solution.name, why, solution.iterations, began))
 
 
 def _floor_approached(target: Target, rtol: float) -> bool:
@@ -468,7 +490,7 @@ def _limited(problem: Realizable, target: Target, best: Best, began: float) -> B
     bound = best.certificate.lower_bound
     proof = Certificate(value, bound, value - bound, 0.0, problem.tolerance)
     why = f"{solution.note}; the bound is that without a limit"
-    return Best(cosines, proof, _solver(solution.name, why, solution.iterations, began), points)
+    return Best(cosines, proof, _effort(solution.name, why, solution.iterations, began), points)
 
 
 def _small(gram: FloatArray) -> float:

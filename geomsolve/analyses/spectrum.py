@@ -29,6 +29,7 @@ Symbols: P ``allocation``, lambda ``variance``, t ``weight``, nu ``multiplier``,
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from math import inf
 from typing import ClassVar
@@ -37,14 +38,15 @@ import numpy as np
 
 from geomsolve.gram.types import FloatArray
 from geomsolve.questions.spectrum import Spectrum
-from geomsolve.report import Report, understood
+from geomsolve.report import Effort, Proof, ProvenReport, understood
+from geomsolve.words import counted
 
 FREE = 1e-100
 """Costs below this are no different: such a frequency takes the whole budget, whatever it is."""
 
 
 @dataclass(frozen=True)
-class SpectrumReport(Report):
+class SpectrumReport(ProvenReport):
     """All arrays (n,) by band, at ``frequencies`` in cycles across the image.
 
     ``power`` of the image and ``allocation`` of the feature at each of the ``many`` frequencies of a band; ``gain``
@@ -53,6 +55,7 @@ class SpectrumReport(Report):
     """
 
     command: ClassVar[str] = "spectrum"
+    flat: ClassVar[tuple[str, ...]] = ("value", "lower_bound", "gap", "certified")
 
     frequencies: FloatArray
     power: FloatArray
@@ -63,14 +66,10 @@ class SpectrumReport(Report):
     surviving: FloatArray
     water_level: float
     multiplier: float
-    value: float
-    lower_bound: float
-    gap: float
-    certified: bool
 
     @property
-    def exit_code(self) -> int:
-        return 0 if self.certified else 1
+    def headline(self) -> str:
+        return f"{self.surviving.size:,} of {counted(self.power.size, 'frequency', 'frequencies')} survive"
 
 
 def augmentation_variance(problem: Spectrum, frequencies: FloatArray, power: FloatArray) -> FloatArray:
@@ -120,6 +119,7 @@ def evaluate(
 
 def spectrum(problem: Spectrum) -> SpectrumReport:
     """Answer the question of :class:`Spectrum`, with a proof."""
+    began = time.perf_counter()
     power, many = problem.bands
     frequencies = np.arange(1.0, power.size + 1)
     variance = augmentation_variance(problem, frequencies, power)
@@ -139,8 +139,6 @@ def spectrum(problem: Spectrum) -> SpectrumReport:
         surviving=frequencies[used],
         water_level=level,
         multiplier=multiplier,
-        value=value,
-        lower_bound=value - gap,
-        gap=gap,
-        certified=gap <= problem.tolerance * max(1.0, abs(value)),
+        proof=Proof(value, value - gap, gap, gap <= problem.tolerance * max(1.0, abs(value)), unique=None),
+        effort=Effort("closed form", "one multiplier, found by root finding", 1, time.perf_counter() - began),
     )

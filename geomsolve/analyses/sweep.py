@@ -51,16 +51,23 @@ class SweepReport(Report):
     summary: str
     rows: list[dict[str, Any]]
     collapse: list[dict[str, Any]] | None
-    certified: bool
     seconds: float
 
     @property
-    def exit_code(self) -> int:
-        return 0 if self.certified else 1
+    def certified(self) -> bool:
+        return all(row["certified"] for row in self.rows)
+
+    @property
+    def headline(self) -> str:
+        return self.summary
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return {"structure": self.summary}
 
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         """The JSON object; ``axes`` are the parameters in their order, which the keys of ``over`` lose when sorted."""
-        return {**super().to_dict(**detail), "axes": list(self.over)}
+        return {**super().to_dict(**detail), "axes": list(self.over), "certified": self.certified}
 
 
 def profile(n_classes: int, factor: float, rule: str) -> tuple[float, ...]:
@@ -126,7 +133,6 @@ def sweep(problem: Sweep) -> SweepReport:
         summary=summary(rows),
         rows=rows,
         collapse=collapse_along(problem, loss),
-        certified=all(entry["certified"] for entry in rows),
         seconds=time.perf_counter() - began,
     )
 

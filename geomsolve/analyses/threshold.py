@@ -176,6 +176,14 @@ class ThresholdReport(Report):
     path: list[dict[str, Any]] | None
     merging: list[list[str]]
 
+    @property
+    def headline(self) -> str:
+        return f"{self.threshold['value']:.6g}" if self.threshold else self.reason or ""
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return {"threshold": None if self.threshold is None else self.threshold["value"], "groups": self.merging}
+
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         plain = super().to_dict(**detail)
         plain["classes"] = [

@@ -18,7 +18,7 @@ from geomsolve.analyses.expectation import misses
 from geomsolve.errors import GeomsolveError, InputError
 from geomsolve.questions.base import Problem
 from geomsolve.questions.documents import Entry
-from geomsolve.report import SCHEMA, jsonable, versions
+from geomsolve.report import SCHEMA, Report, jsonable, versions
 
 EXIT_CODES = {"ok": 0, "unmet": 1, "uncertified": 1, "invalid": 2, "failed": 3}
 """Every status, with the exit code that it stands for."""
@@ -26,24 +26,31 @@ EXIT_CODES = {"ok": 0, "unmet": 1, "uncertified": 1, "invalid": 2, "failed": 3}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a problem: a report's JSON object and exit code, or an error (on ``invalid`` input or not)."""
+    """What became of a problem: a report's JSON object, whether it is proven and what it misses, or an error."""
 
     answer: dict[str, Any] | None = None
-    exit_code: int = 0
+    certified: bool = True
+    unmet: tuple[str, ...] = ()
     error: Exception | None = None
 
 
 def attempt(problem: Problem) -> Outcome:
     """Solve, and turn everything that can go wrong into an outcome."""
     try:
-        report = solve(problem)
-        return Outcome(report.to_dict(), report.exit_code)
+        return outcome_of(problem, solve(problem))
     except GeomsolveError as error:
         return Outcome(error=error)
     except MemoryError:
         return Outcome(error=GeomsolveError("out of memory"))
     except Exception as error:
         return Outcome(error=GeomsolveError(f"internal error, please report it: {type(error).__name__}: {error}"))
+
+
+def outcome_of(problem: Problem, report: Report) -> Outcome:
+    """A report, put beside what its problem expects."""
+    unmet = misses(problem.expect, report.asked, report.command) if problem.expect else []
+    answer = {**report.to_dict(), "headline": report.headline, "figures": jsonable(report.figures)}
+    return Outcome(answer, report.certified, (*unmet, *report.complaints))
 
 
 def row_of(entry: Entry, outcome: Outcome | None) -> dict[str, Any]:
@@ -72,14 +79,9 @@ def _judge(entry: Entry, outcome: Outcome | None) -> tuple[str, str]:
         return "invalid", "\n".join(map(str, entry.locate(outcome.error)))
     if outcome.error is not None:
         return "failed", str(outcome.error)
-    assert outcome.answer is not None
-    assert entry.problem is not None
-    unmet = misses(entry.problem.expect, outcome.answer) if entry.problem.expect else []
-    if outcome.answer.get("agrees") is False:
-        unmet.append("the two sides of the check disagree")
-    if unmet:
-        return "unmet", "\n".join(unmet)
-    return ("uncertified", "the gap is too large for a proof") if outcome.exit_code else ("ok", "")
+    if outcome.unmet:
+        return "unmet", "\n".join(outcome.unmet)
+    return ("ok", "") if outcome.certified else ("uncertified", "the gap is too large for a proof")
 
 
 def exit_code(rows: Iterable[dict[str, Any]]) -> int:

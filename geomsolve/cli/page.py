@@ -9,37 +9,33 @@ from __future__ import annotations
 import importlib
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from geomsolve import plots
 from geomsolve._version import __version__
-from geomsolve.analyses.expectation import look
 from geomsolve.cli.main import flag_of
 from geomsolve.words import counted
 
 Row = dict[str, Any]
 
 COLUMNS = ("problem", "question", "loss", "answer", "value", "gap", "status")
-NUMBERS = {"value": (("value",), ("optimum", "value"), ("optimum",)), "gap": (("gap",), ("optimum", "gap"))}
-"""Columns that sort as numbers, and where a row holds them."""
+NUMBERS = ("value", "gap")
+"""Columns that sort as numbers: figures of the proof."""
 
-PROOF: tuple[tuple[Any, ...], ...] = (
-    ("loss value", ("value",), ("optimum", "value"), ("optimum",)),
-    ("no embedding goes below", ("lower_bound",), ("optimum", "lower_bound")),
-    ("gap", ("gap",), ("optimum", "gap")),
-    ("proven", ("certified",), ("optimum", "certified")),
-    ("only optimum", ("unique",)),
-    ("rank", ("rank",)),
-    ("smallest angle, degrees", ("structure", "min_angle_deg")),
-    ("largest angle, degrees", ("structure", "max_angle_deg")),
-    ("solver", ("solver", "name")),
-    ("why this solver", ("solver", "reason")),
-    ("seconds", ("solver", "seconds"), ("seconds",)),
-)
-"""Figures of an answer: what they are called and where a row holds them."""
+LABELS = {
+    "value": "loss value",
+    "lower_bound": "no embedding goes below",
+    "gap": "gap",
+    "certified": "proven",
+    "unique": "only optimum",
+    "solver": "solver",
+    "reason": "why this solver",
+    "seconds": "seconds",
+}
+"""What the parts of a proof and of an effort are called, in the order in which they stand."""
 
 DEFAULTS = {"solver": "auto", "tolerance": 1e-6, "seed": 0}
 
@@ -114,8 +110,8 @@ def shown(value: Any) -> str:
     return f"{value:z.9g}" if isinstance(value, float) else str(value)
 
 
-def page(rows: Sequence[Row], headline: Callable[[Row], str]) -> str:
-    """The page; ``headline`` tells the answer of a row in a few words."""
+def page(rows: Sequence[Row]) -> str:
+    """The page about rows as batch writes them."""
     here = Path(__file__)
     counts = {status: sum(row["status"] == status for row in rows) for row in rows for status in [row["status"]]}
     summary = ", ".join(f"{count:,} {status}" for status, count in sorted(counts.items()))
@@ -141,9 +137,9 @@ def page(rows: Sequence[Row], headline: Callable[[Row], str]) -> str:
 <div class="wide"><table>
 <thead><tr>{heads}</tr></thead>
 <tbody>
-{"".join(_table_row(i, row, headline(row)) for i, row in enumerate(rows, 1))}</tbody>
+{"".join(_table_row(i, row, row.get("headline") or "") for i, row in enumerate(rows, 1))}</tbody>
 </table></div>
-{"".join(_article(i, row, headline(row)) for i, row in enumerate(rows, 1))}
+{"".join(_article(i, row, row.get("headline") or "") for i, row in enumerate(rows, 1))}
 <script>{here.with_suffix(".js").read_text(encoding="utf-8")}</script>
 </body>
 </html>
@@ -157,8 +153,8 @@ def _class(column: str) -> str:
 def _table_row(number: int, row: Row, answer: str) -> str:
     cells = [f'<td><a href="#problem-{number}">{escape(name_of(row))}</a></td>']
     cells += [f"<td>{escape(text)}</td>" for text in (str(row["command"] or ""), loss_of(row), answer)]
-    for column, paths in NUMBERS.items():
-        value = look(row, paths)[1]
+    for column in NUMBERS:
+        value = (row.get("proof") or {}).get(column)
         real = isinstance(value, (int, float)) and not isinstance(value, bool)
         text = f"{value:{'.0e' if column == 'gap' else '.6g'}}" if real else ""
         cells.append(f'<td class="number" data-value="{value if real else ""}">{text}</td>')
@@ -176,8 +172,9 @@ def _article(number: int, row: Row, answer: str) -> str:
     if row["error"]:
         parts.append(f"<pre>{escape(row['error'])}</pre>")
     parts.append(f"<figure>{picture_of(row, f'picture-{number}')}</figure>")
-    figures = [(label, look(row, tuple(paths))[1]) for label, *paths in PROOF]
-    items = [(label, shown(value)) for label, value in figures if value is not None and not isinstance(value, dict)]
+    known = {**(row.get("proof") or {}), **(row.get("effort") or {})}
+    items = [(label, shown(known[key])) for key, label in LABELS.items() if known.get(key) is not None]
+    items += [(label, shown(value)) for label, value in (row.get("figures") or {}).items() if value is not None]
     items.append(("file", str(row["file"])))
     parts.append("<dl>" + "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in items) + "</dl>")
     if row["status"] != "invalid":

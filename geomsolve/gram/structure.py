@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import acos, degrees, sqrt
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -56,6 +56,27 @@ class Structure:
     max_angle_deg: float
     simplex_distance: float
     tolerance: float
+
+    def named(self, names: Sequence[str]) -> str:
+        """The kind, and which classes share a point, in a few words."""
+        groups = names_of(self.groups, names)
+        if self.kind != "minority collapse" or not groups:
+            return self.kind
+        return f"{self.kind}: {'; '.join(' = '.join(group) for group in groups)}"
+
+    def facts(self, names: Sequence[str]) -> dict[str, Any]:
+        """Kind, groups by name and extreme cosines: what a problem file may expect of a geometry."""
+        return {
+            "structure": self.kind,
+            "groups": names_of(self.groups, names),
+            "min_cosine": self.min_cosine,
+            "max_cosine": self.max_cosine,
+        }
+
+    @property
+    def angles(self) -> dict[str, float]:
+        """The extreme angles by what they are called."""
+        return {"smallest angle, degrees": self.min_angle_deg, "largest angle, degrees": self.max_angle_deg}
 
 
 def structure_tolerance(gap: float) -> float:

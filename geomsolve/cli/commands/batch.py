@@ -17,7 +17,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from geomsolve.analyses.expectation import look
 from geomsolve.batch.gather import gather
 from geomsolve.batch.ledger import Ledger, Row, reusable
 from geomsolve.batch.rows import EXIT_CODES, exit_code, row_of
@@ -33,18 +32,6 @@ TABLE_ROWS = 60
 """Rows of the closing table; where there are more, those that are not ok come first."""
 
 COLOURS = {"ok": "green", "unmet": "yellow", "uncertified": "yellow", "invalid": "red", "failed": "red"}
-
-HEADLINES = (
-    ("verdict",),
-    ("structure", "kind"),
-    ("threshold", "value"),
-    ("reason",),
-    ("summary",),
-    ("optimum",),
-    ("best_min_angle_deg",),
-    ("max_gram_error",),
-)
-"""What a report's answer is in one word or number: the first of these that it has."""
 
 
 @click.command("batch", epilog="Example: geomsolve batch problems --out results.jsonl --csv results.csv")
@@ -172,10 +159,10 @@ def show(table: list[tuple[Entry, Row]], unsolved: int, screen: Console, *, quie
     grid.add_column("gap", justify="right", no_wrap=True)
     grid.add_column("status", no_wrap=True)
     for entry, row in shown:
-        gap = look(row, (("gap",), ("optimum", "gap")))[1]
+        gap = (row.get("proof") or {}).get("gap")
         grid.add_row(
             Text(" ".join(filter(None, (entry.file, entry.label)))),
-            Text(headline(row)),
+            Text(row.get("headline") or ""),
             f"{gap:.1e}" if isinstance(gap, float) else "",
             Text(row["status"], style=COLOURS[row["status"]]),
         )
@@ -205,16 +192,3 @@ def sentence(table: list[tuple[Entry, Row]], unsolved: int) -> str:
 def spread(counts: Counter[str]) -> str:
     """Counts of statuses in words, the most severe last."""
     return ", ".join(f"{counts[status]:,} {status}" for status in EXIT_CODES if counts[status])
-
-
-def headline(row: Row) -> str:
-    """The answer of a row in a few words."""
-    found, answer = look(row, HEADLINES)
-    if not found or answer is None:
-        return ""
-    if isinstance(answer, (int, float)):
-        return f"{answer:.6g}"
-    groups = look(row, (("structure", "groups"),))[1]
-    if answer == "minority collapse" and groups:
-        return f"minority collapse: {'; '.join(' = '.join(group) for group in groups)}"
-    return answer if isinstance(answer, str) else ""

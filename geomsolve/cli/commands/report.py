@@ -12,7 +12,7 @@ from rich.console import Console
 
 from geomsolve.batch.gather import gather
 from geomsolve.batch.rows import exit_code
-from geomsolve.cli.commands.batch import answered, headline, with_progress
+from geomsolve.cli.commands.batch import answered, with_progress
 from geomsolve.cli.output import debug_option, refuse_overwriting, write_atomically
 from geomsolve.cli.page import Row, page
 from geomsolve.cli.reader import while_read
@@ -55,7 +55,7 @@ def command(paths: tuple[str, ...], out: str, jobs: int | None, quiet: bool) -> 
         rows += [fresh[position] for position in sorted(fresh)]
     if not rows:
         raise InputError("there is no answer to report")
-    write_atomically(out, page(rows, headline))
+    write_atomically(out, page(rows))
     if not quiet:
         with while_read():
             click.echo(f"{counted(len(rows), 'answer')} on {out}")

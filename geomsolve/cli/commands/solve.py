@@ -9,7 +9,7 @@ from rich.console import Console
 
 from geomsolve.analyses import solve
 from geomsolve.batch.gather import gather
-from geomsolve.batch.rows import EXIT_CODES, Outcome, row_of
+from geomsolve.batch.rows import EXIT_CODES, outcome_of, row_of
 from geomsolve.cli.options import output_options
 from geomsolve.cli.output import Output, refuse_overwriting
 from geomsolve.errors import InputError
@@ -37,7 +37,7 @@ def command(output: Output, file: str) -> int:
         report = solve(entry.problem)
     except InputError as error:
         raise InputError("\n".join(map(str, entry.locate(error)))) from None
-    row = row_of(entry, Outcome(report.to_dict(), report.exit_code))
+    row = row_of(entry, outcome_of(entry.problem, report))
     expected = entry.problem.expect
 
     def show(report: Report, screen: Console, *, quiet: bool) -> None:
