@@ -37,6 +37,7 @@ from typing import ClassVar
 import numpy as np
 
 from geomsolve.gram.types import FloatArray
+from geomsolve.proof.certificate import Certificate
 from geomsolve.questions.spectrum import Spectrum
 from geomsolve.report import Effort, Proof, ProvenReport, understood
 from geomsolve.words import counted
@@ -139,6 +140,6 @@ def spectrum(problem: Spectrum) -> SpectrumReport:
         surviving=frequencies[used],
         water_level=level,
         multiplier=multiplier,
-        proof=Proof(value, value - gap, gap, gap <= problem.tolerance * max(1.0, abs(value)), unique=None),
+        proof=Proof.of(Certificate.of(value, gap, -gap, problem.tolerance)),
         effort=Effort("closed form", "one multiplier, found by root finding", 1, time.perf_counter() - began),
     )

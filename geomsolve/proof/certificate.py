@@ -16,14 +16,14 @@ Distances instead of cosines (:func:`certify_distances`): minimise F(C) over C =
 Euclidean distances.  For a minorant with slope A the sum over pairs of A_ij C'_ij is const + tr(Z' L Z), L the
 Laplacian with off-diagonal entries the symmetrised A_ij, so if L is psd then F >= F(C) + <A, 1 - C>.
 
-An answer is *certified* when gap <= tolerance * max(1, |F|).
+An answer is *certified* when its numbers are finite and gap <= tolerance * max(1, |F|).
 
 Symbols: F ``value``, D ``off_diagonal``, mu ``multipliers``, S ``dual_blocks``, K ``n_classes``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,17 +45,36 @@ COLLAPSE_ROUNDING = 1e-13
 @dataclass(frozen=True)
 class Certificate:
     """``value`` and ``lower_bound`` in nats; ``gap`` is their difference; ``min_eigenvalue`` is lambda_min(S),
-    or where that would take long a lower bound of it."""
+    or where that would take long a lower bound of it.  ``unit`` is what a nat is called after :meth:`scaled`."""
 
     value: float
     lower_bound: float
     gap: float
     min_eigenvalue: float
     tolerance: float
+    unit: float = 1.0
+
+    @classmethod
+    def of(cls, value: float, gap: float, min_eigenvalue: float, tolerance: float) -> Certificate:
+        """A value that lies at most ``gap`` above the optimum; what is no number bounds nothing."""
+        gap = gap if np.isfinite(gap) else np.inf
+        return cls(value, value - gap, gap, min_eigenvalue, tolerance)
 
     @property
     def certified(self) -> bool:
-        return self.gap <= self.tolerance * max(1.0, abs(self.value))
+        """The one place where it is decided; nothing that is not finite is proven."""
+        numbers = (self.value, self.lower_bound, self.gap, self.unit)
+        return bool(np.all(np.isfinite(numbers))) and self.gap <= self.tolerance * max(self.unit, abs(self.value))
+
+    def above(self, bound: float) -> Certificate:
+        """The certificate of the same value where no more is known than that nothing lies below ``bound``."""
+        gap = self.value - bound
+        return replace(self, lower_bound=bound, gap=gap, min_eigenvalue=min(self.min_eigenvalue, -gap))
+
+    def scaled(self, times: float, plus: float = 0.0, *, unit: float = 1.0) -> Certificate:
+        """The certificate of ``times`` > 0 times the value plus ``plus``, in multiples ``unit`` of a nat."""
+        value, gap = times * self.value + plus, times * self.gap
+        return Certificate(value, value - gap, gap, times * self.min_eigenvalue, self.tolerance, unit)
 
 
 def dual_matrix(orbits: Orbits, cosines: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -125,7 +144,7 @@ def certify(
     minorant = objective.minorant(cosines, slopes)
     lowest = dual_blocks(orbits, cosines, minorant.slope).min_eigenvalue()
     gap = value - minorant.value + orbits.n_classes * max(0.0, -lowest)
-    return Certificate(value, value - gap, gap, lowest, tolerance)
+    return Certificate.of(value, gap, lowest, tolerance)
 
 
 def tighten(objective: Objective, orbits: Orbits, cosines: FloatArray, certificate: Certificate) -> Certificate:
