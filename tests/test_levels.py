@@ -11,12 +11,12 @@ from scipy.integrate import dblquad
 from scipy.special import iv
 
 from geomsolve import InputError, Orbits, solve
-from geomsolve.analyses.levels import missing_class_probability
+from geomsolve.analyses.levels import missing_class_probability, reading
 from geomsolve.objectives.levels import no_positive_probability
 from geomsolve.objectives.one_view import OneView
 from geomsolve.objectives.random_start import random_hinge, random_log_sum, random_mean
 from geomsolve.questions.imbalance import Imbalance
-from geomsolve.questions.levels import Levels
+from geomsolve.questions.levels import Levels, half_a_unit
 
 
 def ask(loss="supcon", **flags):
@@ -226,7 +226,7 @@ def test_position_reading_and_reduction():
     flags = {"batch": 64, "classes": 6, "base_temperature": 0.07}
     low = ask(**flags).optimum
     high = ask(**flags).collapse
-    for value, position, reading in (
+    for value, position, wanted in (
         (low, 0, "optimum"),
         (high, 1, "collapse"),
         (6.92, 1, "collapse"),
@@ -236,7 +236,7 @@ def test_position_reading_and_reduction():
         (3.0, None, "below"),
     ):
         report = ask(**flags, loss_value=value)
-        assert report.reading == reading
+        assert report.reading == wanted
         if position is not None:
             assert report.position == pytest.approx(position, abs=1e-3)
     total = ask(**flags, reduction="sum")
@@ -316,6 +316,21 @@ def test_pairs_of_a_batch_are_one_view(run, name):
     assert "--loss infonce" in classes.stderr
     listed = {loss["name"]: loss["aliases"] for loss in run("list", "losses", "--json").json["losses"]}
     assert name in listed["infonce"]
+
+
+def test_values_are_equal_within_the_digits_typed(run):
+    """log 32 = 3.4657: 3.47 is that to its last digit, 3.470 is not."""
+    assert reading(3.47, 0.5, 3.4736, 6.0, half_a_unit("3.47")) == "collapse"
+    assert [half_a_unit(text) for text in ("3.47", "3.470", 3.5, "7", "34e1", "nan", "x")] == pytest.approx(
+        [0.005, 0.0005, 0.05, 0.5, 5, 0, 0]
+    )
+    flags = ("levels", "--loss", "infonce", "--negatives", 31, "-t", 0.1, "--json", "--loss-value")
+    assert run(*flags, "3.47").json["reading"] == "collapse"
+    assert run(*flags, "3.470").json["reading"] == "above"
+    assert run(*flags, "3").json["reading"] == "between"  # a digit alone does not blur the levels
+    typo = run(*flags, "3,47")
+    assert typo.code == 2
+    assert "--loss-value" in typo.stderr
 
 
 def test_flags_without_a_level_are_refused():

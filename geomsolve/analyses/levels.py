@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from math import lgamma, log
+from math import isfinite, lgamma, log
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,13 +21,19 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.losses import Alias, Loss, aliases, make_loss
 from geomsolve.objectives.levels import Optimum, Scale, Training
+from geomsolve.objectives.two_towers import TwoTowers
 from geomsolve.proof.certificate import Certificate, certify
+from geomsolve.proof.two_towers import certify_pairs
 from geomsolve.questions.levels import Levels
 from geomsolve.report import Effort, Proof, ProvenReport, understood
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
+from geomsolve.solvers.two_towers import solve_pairs
 
 SAME = 1e-3
 """A loss value this close to a level, relative to it, is said to be that level."""
+
+SMALL = 0.05
+"""The part of the way from optimum to collapse below which levels are not told apart by the digits of a value."""
 
 VIEWS = 2
 """Views of a sample, where neither the user nor the name of the loss says how many."""
@@ -54,14 +60,22 @@ def missing_class_probability(orbits: Orbits, batch: int) -> float:
 
 def reach(optimum: Optimum, solver: str, tolerance: float) -> tuple[Certificate, Effort]:
     """The optimum with its proof: the regular simplex where classes are equal and that proves optimal, else solved."""
-    orbits = optimum.orbits
+    objective, orbits = optimum.objective, optimum.orbits
     began = time.perf_counter()
-    if orbits.n_orbits == 1 and optimum.objective.decides:
+
+    def closed(proof: Certificate, reason: str) -> tuple[Certificate, Effort]:
+        return proof, Effort("closed form", reason, 0, time.perf_counter() - began)
+
+    if isinstance(objective, TwoTowers):
+        on, off = solve_pairs(objective)
+        what = "the regular simplex" if on == 1 else f"cosines {on:.6g} within pairs and {off:.6g} across"
+        return closed(certify_pairs(objective, on, off, tolerance=tolerance), f"two towers: {what}")
+    if orbits.n_orbits == 1 and objective.decides:
         simplex = np.full((1, 1), simplex_cosine(orbits.n_classes))
-        proof = certify(optimum.objective, orbits, simplex, tolerance=tolerance)
+        proof = certify(objective, orbits, simplex, tolerance=tolerance)
         if proof.certified:
-            return proof, Effort("closed form", "the regular simplex is optimal", 0, time.perf_counter() - began)
-    answer = solve_objective(optimum.objective, orbits, solver=solver, tolerance=tolerance)
+            return closed(proof, "the regular simplex is optimal")
+    answer = solve_objective(objective, orbits, solver=solver, tolerance=tolerance)
     return answer.certificate, Effort.of(answer)
 
 
@@ -70,8 +84,12 @@ class LevelsReport(ProvenReport):
     """Levels in the user's own scale: times ``factor`` (temperature over base temperature, and anchors for sums).
 
     ``collapse``, ``random_start`` (unit vectors in ``dim`` dimensions), ``optimum`` with ``lower_bound`` and ``gap``;
-    ``optimum_random_batches`` is None where every sample is its own class.  ``position`` of ``loss_value``: 0 at the
-    optimum, 1 at collapse.  ``reading`` is 'optimum', 'collapse', 'random start', 'between', 'above' or 'below'.
+    ``optimum_random_batches`` is None where batches differ in nothing, as where every sample is its own class.
+    ``assumption`` completes 'if ...': what the optimum takes for granted; ``lower_bound`` holds without it.
+    ``optimum_many_samples`` is the optimum in the limit, where the number of samples matters and is not given;
+    ``optimum`` is that of ``n_classes``.  ``remark``: what else the loss has to say.
+    ``position`` of ``loss_value``: 0 at the optimum, 1 at collapse.  ``reading`` is 'optimum', 'collapse', 'random
+    start', 'between', 'above' or 'below'.
     """
 
     command: ClassVar[str] = "levels"
@@ -89,6 +107,9 @@ class LevelsReport(ProvenReport):
     n_embeddings: int | None
     n_classes: int
     instances: bool
+    assumption: str | None
+    optimum_many_samples: float | None
+    remark: str | None
 
     @property
     def optimum(self) -> float:
@@ -111,38 +132,40 @@ def levels(problem: Levels) -> LevelsReport:
     """Answer the question of :class:`Levels`."""
     loss, training, scale, factor = _understood(problem)
     first = scale.first
-    proof, effort = reach(first, problem.solver, problem.tolerance)
-    proofs = [proof]
+
+    def scaled(optimum: Optimum) -> tuple[Certificate, Effort]:
+        proof, effort = reach(optimum, problem.solver, problem.tolerance)
+        proof = proof.scaled(factor * optimum.times, factor * optimum.plus, unit=factor)
+        return proof if optimum.bound is None else proof.above(factor * optimum.bound), effort
+
+    proof, effort = scaled(first)
     drawn = None
     if scale.batches is not None:
-        other = proof
-        if first is not scale.batches:
-            other, _ = reach(scale.batches, problem.solver, problem.tolerance)
-        proofs.append(other)
-        drawn = factor * (scale.batches.plus + scale.batches.times * other.value)
-    best = factor * (first.plus + first.times * proof.value)
-    collapse, random = factor * scale.collapse, factor * scale.random(problem.dim)
+        drawn = proof if first is scale.batches else scaled(scale.batches)[0]
+    best, collapse, random = proof.value, factor * scale.collapse, factor * scale.random(problem.dim)
     value = problem.loss_value
-    width, gap = collapse - best, factor * first.times * proof.gap
     orbits, batch = training.orbits, training.batch
-    missing = missing_class_probability(orbits, batch) if batch is not None and not problem.instances else None
+    missing = missing_class_probability(orbits, batch) if batch is not None and scale.batches else None
     taken = {"name": problem.loss.name, **{key: x for key, x in loss.parameters().items() if x is not False}}
     return LevelsReport(
         problem=understood(problem, loss=taken, views=training.views),
         collapse=collapse,
         random_start=random,
-        optimum_random_batches=drawn,
-        proof=Proof(best, best - gap, gap, all(p.certified for p in proofs)),
+        optimum_random_batches=None if drawn is None else drawn.value,
+        proof=Proof(best, proof.lower_bound, proof.gap, proof.certified and (drawn is None or drawn.certified)),
         effort=effort,
         loss_value=value,
-        position=None if value is None or width <= 0 else (value - best) / width,
-        reading=None if value is None else reading(value, best, collapse, random),
+        position=None if value is None else position(value, best, collapse),
+        reading=None if value is None else reading(value, best, collapse, random, problem.rounding),
         no_positive_probability=scale.no_positive,
         missing_class_probability=missing,
         factor=factor,
         n_embeddings=scale.embeddings,
         n_classes=orbits.n_classes,
         instances=problem.instances,
+        assumption=first.assumption or None,
+        optimum_many_samples=None if scale.many is None else factor * scale.many,
+        remark=scale.remark or None,
     )
 
 
@@ -189,8 +212,7 @@ def _classes(problem: Levels, loss: Loss, alias: Alias | None) -> Orbits:
             f"{loss.name} needs classes: give --classes or --props; where every sample is its own class it is {others}",
             field="classes",
         )
-    count = loss.points(problem.batch)
-    return Orbits(np.array([count]), np.array([1 / count]), np.broadcast_to(np.int64(0), count))
+    return Orbits.equal(loss.points(problem.batch))
 
 
 def _factor(problem: Levels, loss: Loss, scale: Scale) -> float:
@@ -207,11 +229,24 @@ def _factor(problem: Levels, loss: Loss, scale: Scale) -> float:
     return factor
 
 
-def reading(value: float, optimum: float, collapse: float, random: float) -> str:
-    """Which level a loss value is, within :data:`SAME`, or between or beside which it lies."""
+def position(value: float, optimum: float, collapse: float) -> float | None:
+    """Where a value stands, 0 at the optimum and 1 at collapse; None where these are one, or it is too far off."""
+    if collapse <= optimum:
+        return None
+    where = (value - optimum) / (collapse - optimum)
+    return where if isfinite(where) else None
+
+
+def reading(value: float, optimum: float, collapse: float, random: float, rounding: float = 0.0) -> str:
+    """Which level a loss value is, or between or beside which it lies.
+
+    It is a level within :data:`SAME`, or within ``rounding``, half a unit of its last digit, where that is a small part
+    of the way from optimum to collapse.
+    """
+    typed = min(rounding, SMALL * abs(collapse - optimum))
 
     def at(level: float) -> bool:
-        return abs(value - level) <= SAME * max(abs(level), 0.05 * abs(collapse - optimum))
+        return abs(value - level) <= max(typed, SAME * max(abs(level), SMALL * abs(collapse - optimum)))
 
     named: dict[str, float] = {"optimum": optimum, "collapse": collapse, "random start": random}
     close: list[tuple[float, str]] = [(abs(value - level), name) for name, level in named.items() if at(level)]

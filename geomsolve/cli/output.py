@@ -19,7 +19,7 @@ from rich.console import Console
 from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
 from geomsolve.plots import check_file, render
-from geomsolve.questions.base import Problem
+from geomsolve.questions.base import LossProblem, Problem
 from geomsolve.report import Report
 from geomsolve.report import to_json as to_json
 
@@ -64,6 +64,18 @@ def refuse_overwriting(path: str | None, inputs: Iterable[str | Path], *, field:
         raise InputError(f"{path!r} is needed for something else; write to another file", field=field)
 
 
+def loss_notes(problem: Problem) -> tuple[str, ...]:
+    """What the loss of a problem has to say about its parameters; what is wrong with them is told later."""
+    if not isinstance(problem, LossProblem):
+        return ()
+    from geomsolve.losses import make_loss
+
+    try:
+        return make_loss(problem.loss.name, problem.loss.parameters, instances=problem.instances).notes()
+    except InputError:
+        return ()
+
+
 class Show(Protocol):
     """How a command prints its report for a person; ``quiet``: only the sentence with the answer."""
 
@@ -83,7 +95,7 @@ class Output:
 
     def notify(self, problem: Problem) -> None:
         """Say on stderr what was understood differently from what was written."""
-        for notice in () if self.quiet else problem.notices:
+        for notice in () if self.quiet else [*problem.notices, *loss_notes(problem)]:
             click.echo(f"Note: {notice}", err=True)
 
     def deliver(self, report: Report, show: Show, answer: dict[str, Any] | None = None) -> int:

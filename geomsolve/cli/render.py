@@ -108,9 +108,12 @@ def sparkline(values: Sequence[float], width: int, *, plain: bool = False) -> st
 
 def loss_phrase(loss: dict[str, Any]) -> str:
     """'Loss supcon, temperature 0.1': a loss with every parameter that is in force."""
+    from geomsolve.losses import find_loss
+
+    spelled = find_loss(loss["name"]).spelled
     shown = [f"Loss {loss['name']}"]
     for key, value in loss.items():
-        label = key.replace("_", " ")
+        label = spelled.get(key, key.replace("_", " "))
         if key == "name" or value is False:
             continue
         shown.append(label if value is True else f"{label} {value if isinstance(value, str) else f'{value:g}'}")

@@ -152,6 +152,11 @@ class Orbits:
         n = None if counts is None else np.asarray(counts, dtype=np.float64)
         return cls(np.ones(p.size, dtype=np.int64), p, np.arange(p.size), n)
 
+    @classmethod
+    def equal(cls, count: int) -> Orbits:
+        """``count`` equally frequent classes, however many, without an entry for each."""
+        return cls(np.array([count]), np.array([1 / count]), np.broadcast_to(np.int64(0), count))
+
     def single(self) -> Orbits:
         """The same classes, each an orbit of its own."""
         return Orbits.trivial(self.proportions[self.index], None if self.counts is None else self.counts[self.index])

@@ -2,7 +2,18 @@
 
     F = log sum_ab p_a p_b e^{-s |x_a - x_b|^2} = log sum_ab p_a p_b e^{-2 s (1 - G_ab)}.
 
-Symbols: s ``uniform_t``, p_a ``proportions``.
+Levels: positives are views of one sample, and the mean is over pairs of *different samples*,
+
+    |x_i - x_i'|^2 averaged + log mean_{i != j} e^{-s |x_i - x_j|^2},    uniformity in each view alone.
+
+Both views at one point are best: then the alignment is 0 and each view has the same uniformity.  Samples of one class
+are pushed apart like any others, so the optimum is the regular simplex of n samples, whatever their classes:
+
+    total collapse 0,    random start (of many samples) 2 + log E e^{-2 s (1 - c)},    optimum -2 s n / (n - 1).
+
+n is the batch, or without one the whole set (``counts``); proportions alone are a set without end.
+
+Symbols: s ``uniform_t``, p_a ``proportions``, n ``count``.
 """
 
 from __future__ import annotations
@@ -21,6 +32,11 @@ from geomsolve.objectives.levels import Optimum, Scale, Training
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.objectives.random_start import random_mean
 from geomsolve.registry import parameter
+
+REMARK = "Classes make no difference to align-uniform: it pushes the samples of one class apart like any others."
+
+MANY = 2**53
+"""Samples of a set without end: more do not change the optimum in floating point."""
 
 
 @register
@@ -41,12 +57,23 @@ class AlignUniform(Loss):
         return LogSum(weights, own, np.ones(1), 2 * self.uniform_t, unique_minimiser=True)
 
     def levels(self, training: Training) -> Scale:
-        orbits, sharpness = training.orbits, 2 * self.uniform_t
-        embeddings = None if training.batch is None else training.batch * training.views
+        orbits, sharpness, batch = training.orbits, 2 * self.uniform_t, training.batch
+        total = MANY if orbits.counts is None else int(np.sum(orbits.sizes * orbits.counts))
+        count = batch or total
+        samples = Orbits.equal(count)
+        pairs = LogSum(np.ones((1, 1)), np.zeros(1), np.ones(1), sharpness, unique_minimiser=True)
+        best = Optimum(pairs, samples)
 
         def random(dim: int) -> float:
             return 2 + log(random_mean(lambda c: np.exp(-sharpness * (1 - c)), dim, sharpness))
 
+        embeddings = None if batch is None else batch * training.views
         return Scale(
-            0.0, random, None, Optimum(self.objective(orbits), orbits), anchors=embeddings, embeddings=embeddings
+            0.0,
+            random,
+            balanced=best,
+            batches=None,
+            anchors=embeddings,
+            embeddings=embeddings,
+            remark="" if training.instances else REMARK,
         )

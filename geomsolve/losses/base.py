@@ -35,11 +35,13 @@ class Alias:
 class Loss(Choice):
     """A loss with its parameters, whose fields are :class:`Parameter` s.
 
-    ``needs_classes``: under its own name it says nothing about samples without classes.
+    ``needs_classes``: under its own name it says nothing about samples without classes.  ``spelled``: what parameters
+    are called in text, where their names do not say enough.
     """
 
     aliases: ClassVar[tuple[Alias, ...]] = ()
     needs_classes: ClassVar[bool] = False
+    spelled: ClassVar[dict[str, str]] = {}
 
     @abstractmethod
     def objective(self, orbits: Orbits) -> Objective:
@@ -51,6 +53,10 @@ class Loss(Choice):
         raise InputError(
             f"levels of the loss {self.name!r} are not known; {nearest(self.name, known)}", field="loss.name"
         )
+
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know about parameters that may not mean what was meant."""
+        return ()
 
     def points(self, batch: int | None) -> int:
         """Samples that there are for certain, where every sample is its own class: those of a batch."""
@@ -79,24 +85,27 @@ def aliases() -> dict[str, tuple[type[Loss], Alias]]:
     return {alias.name: (cls, alias) for cls in REGISTRY.values() for alias in cls.aliases}
 
 
+def find_loss(name: str) -> type[Loss]:
+    """The loss that a name or an alias means."""
+    known = {**{alias: cls for alias, (cls, _) in aliases().items()}, **REGISTRY}
+    if name not in known:
+        raise InputError(f"unknown loss {name!r}; {nearest(name, known)}", field="loss.name")
+    return known[name]
+
+
 def make_loss(name: str, parameters: dict[str, Any], *, instances: bool = False) -> Loss:
     """The loss called ``name`` with the given parameters, checked; the rest take their defaults.
 
     ``instances``: every sample is its own class.  Only then an alias is taken.
     """
-    known = aliases()
-    if name not in REGISTRY and name not in known:
-        raise InputError(f"unknown loss {name!r}; {nearest(name, [*REGISTRY, *known])}", field="loss.name")
-    if name in known:
-        cls, _ = known[name]
-        if not instances:
-            raise InputError(
-                f"{name} takes every sample for a class of its own: geomsolve levels answers for it, without classes; "
-                f"with classes ask --loss {cls.name}",
-                field="loss.name",
-            )
-        name = cls.name
-    cls = REGISTRY.find(name, parameters, field="loss.name", prefix="loss.")
+    cls = find_loss(name)
+    if name != cls.name and not instances:
+        raise InputError(
+            f"{name} takes every sample for a class of its own: geomsolve levels answers for it, without classes; "
+            f"with classes ask --loss {cls.name}",
+            field="loss.name",
+        )
+    cls = REGISTRY.find(cls.name, parameters, field="loss.name", prefix="loss.")
     takes = cls.takes()
     try:
         values = {key: takes[key].parse(value) for key, value in parameters.items()}

@@ -15,9 +15,14 @@ Levels: without ``negatives`` a batch of B samples in V views supplies k = V (B 
     infonce, mean    log 2               E log( e^{c/tau} + (1/k) sum_{j=1..k} e^{c_j/tau} )
     dcl              log k               E log sum_{j=1..k} e^{c_j/tau}
 
-k = inf has log k subtracted.  Where every sample is its own class, each of n points has k other ones as negatives:
+k = inf has log k subtracted.  Where every sample is its own class, each of n samples has k others as negatives, and
 
-    F = sum_i (1/n) log( a0 + b (k / (n - 1)) sum_{j != i} e^{t_ij} ).
+    F = log( a0 + b k e^{(c - a)/tau} ),
+
+a the cosine of positives, c that of negatives, is least at the regular simplex of n points, c = -1/(n - 1), whether
+negatives come from both views or from the other one (``objectives/two_towers.py``).  It rises with n; given k alone,
+the optimum is that of n = k + 1, which no number of samples goes below.  One view is pairs of two halves, B of each.
+
 Sources: van den Oord et al. 2018; Yeh et al. 2022 (decoupled).
 
 Symbols: k ``negatives``, a0 ``base``, b ``factor``, r(c|a) ``chance`` and ``own``, B ``batch``, V ``views``.
@@ -42,6 +47,7 @@ from geomsolve.objectives.levels import Optimum, Scale, Training
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.objectives.random_start import random_log_sum, random_mean
 from geomsolve.objectives.sampling import negative_distribution
+from geomsolve.objectives.two_towers import ContrastPairs
 from geomsolve.registry import parameter
 
 
@@ -84,13 +90,14 @@ class Negatives(Loss):
         )
 
     def points(self, batch: int | None) -> int:
-        return super().points(batch) if self.negatives == inf else int(self.negatives) + 1
+        """An anchor and its negatives, which are different samples, at least."""
+        return super().points(batch) if self.negatives == inf else max(int(self.negatives) + 1, batch or 0)
 
     def _levels(self, training: Training, base: float, mean: bool) -> Scale:
         if self.hardness is not None:
             raise InputError("levels of hard negatives are not known; leave this out", field="loss.hardness")
         orbits, batch, views = training.orbits, training.batch, training.views
-        embeddings = None if batch is None else batch * views
+        embeddings = None if batch is None else batch * max(views, 2)
         if self.negatives == inf and batch is None:
             return Scale(
                 log(base + 1) if mean else 0.0,
@@ -104,18 +111,18 @@ class Negatives(Loss):
         k = views * (training.size - 1) if drawn else int(self.negatives)
         weight = 1 / k if mean else 1.0
         scale = 1 / self.temperature
-        mass = orbits.sizes * orbits.proportions
-        balanced = batches = None
+        balanced = batches = many = None
         if training.instances:
-            others = orbits.others * (k * weight / (orbits.n_classes - 1))
-            every = LogSum(others, np.full(mass.shape, base), mass, scale, unique_minimiser=False)
-            balanced = Optimum(every, orbits)
+            pairs = ContrastPairs(orbits.n_classes, scale, base, k * weight)
+            balanced = Optimum(pairs, orbits)
+            if not drawn and (batch is None or batch < k + 1):
+                many = pairs.evaluate(1.0, 0.0)[0]
         else:
             chance, own = negative_distribution(orbits, self.sampling)
             expected = LogExpectation(
                 chance,
                 own,
-                mass,
+                orbits.sizes * orbits.proportions,
                 base=base,
                 factor=views * weight if drawn else weight,
                 negatives=training.size - 1 if drawn else k,
@@ -129,8 +136,9 @@ class Negatives(Loss):
             lambda dim: random_log_sum(terms, self.temperature, dim),
             balanced,
             batches,
-            anchors=embeddings,
+            anchors=None if batch is None else batch * views,
             embeddings=embeddings,
+            many=many,
         )
 
     def _random_limit(self, offset: float, dim: int) -> float:

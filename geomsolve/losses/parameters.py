@@ -58,7 +58,7 @@ BIAS = Parameter(
     ("--bias",),
     number("a number from -1e6 to 1e6", lambda x: abs(x) <= 1e6),
     "B",
-    "Bias subtracted from the logit (default 0).",
+    "Bias, subtracted from the logit (default 0); SigLIP's code adds it: -10 there is 10 here.",
 )
 UNIFORM_T = Parameter(
     "uniform_t",

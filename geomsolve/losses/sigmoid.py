@@ -1,9 +1,16 @@
 """Pairwise sigmoid, its negative half: psi(x) = log(1 + e^{x/tau - bias}); see ``objectives/pairs.py``.
 
-Levels, s(x) = log(1 + e^x), with k = B - 1 negatives, of which a part q is of another class:
+The bias is subtracted; the published code adds its own, so that its -10 is 10 here.
+
+Levels, s(x) = log(1 + e^x), of a batch of B pairs in two views, with k = B - 1 negatives from the other view, of
+which a part q is of another class:
 
     total collapse   s(bias - 1/tau) + q k s(1/tau - bias)
     random start     E s(bias - c/tau) + q k E s(c/tau - bias)
+    optimum          s(bias - a/tau) + q k s(c/tau - bias), two towers (``objectives/two_towers.py``)
+
+for equally frequent classes; for others the two views are assumed to coincide, which is no theorem here, and what is
+certain is only that no cosine is above 1 or below -1.
 
 Symbols: tau ``temperature``, q ``negative_share``.
 """
@@ -15,6 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Loss, register
 from geomsolve.losses.parameters import BIAS, SAMPLING, TEMPERATURE
@@ -23,6 +31,7 @@ from geomsolve.objectives.levels import Optimum, Scale, Training
 from geomsolve.objectives.pairs import SoftPlus, pair_mass
 from geomsolve.objectives.random_start import random_mean
 from geomsolve.objectives.sampling import negative_share
+from geomsolve.objectives.two_towers import SigmoidPairs
 from geomsolve.registry import parameter
 
 
@@ -32,8 +41,9 @@ class Sigmoid(Loss):
     """Pairwise sigmoid; see the module."""
 
     name: ClassVar[str] = "sigmoid"
-    summary: ClassVar[str] = "pairwise logistic loss of SigLIP; --bias 10 -t 0.1 is its usual start"
+    summary: ClassVar[str] = "pairwise logistic loss of SigLIP; its usual start (-10 there) is --bias 10 -t 0.1"
     source: ClassVar[str] = "Zhai et al. 2023 (SigLIP), the negative pairs"
+    spelled: ClassVar[dict[str, str]] = {"bias": "subtracted bias"}
 
     temperature: float = parameter(TEMPERATURE, 0.1)
     bias: float = parameter(BIAS, 0.0)
@@ -43,19 +53,42 @@ class Sigmoid(Loss):
         return SoftPlus(pair_mass(orbits, self.sampling), 1 / self.temperature, self.bias)
 
     def levels(self, training: Training) -> Scale:
-        orbits, scale, k = training.orbits, 1 / self.temperature, training.size - 1
-        negative = k * negative_share(orbits, self.sampling)
+        orbits, batch, scale = training.orbits, training.size, 1 / self.temperature
+        if training.views > 2:
+            raise InputError("sigmoid compares two views of a sample; take 2", field="views")
+        share = 1.0 if training.instances else negative_share(orbits, self.sampling)
+        negative = (batch - 1) * share
         positive = float(np.logaddexp(0, self.bias - scale))
 
         def random(dim: int) -> float:
             near = random_mean(lambda c: np.logaddexp(0, self.bias - scale * c), dim, scale)
             return near + negative * random_mean(lambda c: np.logaddexp(0, scale * c - self.bias), dim, scale)
 
+        if orbits.n_orbits == 1:
+            best = Optimum(SigmoidPairs(orbits.n_classes, scale, self.bias, negative), orbits)
+        else:
+            best = Optimum(
+                self.objective(orbits),
+                orbits,
+                times=batch - 1,
+                plus=positive,
+                assumption="the two views of a sample coincide",
+                bound=positive + negative * float(np.logaddexp(0, -scale - self.bias)),
+            )
         return Scale(
             positive + negative * float(np.logaddexp(0, scale - self.bias)),
             random,
-            None,
-            Optimum(self.objective(orbits), orbits, times=k, plus=positive),
-            anchors=training.size,
-            embeddings=training.size * training.views,
+            balanced=best if training.instances else None,
+            batches=None if training.instances else best,
+            anchors=batch,
+            embeddings=2 * batch,
+        )
+
+    def notes(self) -> tuple[str, ...]:
+        if self.bias > -1:
+            return ()
+        return (
+            f"the bias is subtracted, so with {self.bias:g} every negative pair at a right angle costs "
+            f"{float(np.logaddexp(0, -self.bias)):.3g} nats; the published code of SigLIP adds its bias: "
+            f"its {self.bias:g} is --bias {-self.bias:g} here",
         )

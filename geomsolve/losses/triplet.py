@@ -39,13 +39,15 @@ class Triplet(Loss):
 
     def levels(self, training: Training) -> Scale:
         orbits = training.orbits
-        share = negative_share(orbits, self.sampling)
+        share = 1.0 if training.instances else negative_share(orbits, self.sampling)
+        sampling = "supervised" if training.instances else self.sampling
+        best = Optimum(Hinge(pair_mass(orbits, sampling), 1 - self.margin), orbits)
         embeddings = None if training.batch is None else training.batch * training.views
         return Scale(
             share * self.margin,
             lambda dim: share * random_hinge(self.margin, dim),
-            None,
-            Optimum(self.objective(orbits), orbits),
+            balanced=best if training.instances else None,
+            batches=None if training.instances else best,
             anchors=embeddings,
             embeddings=embeddings,
         )

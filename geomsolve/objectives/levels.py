@@ -19,6 +19,7 @@ import numpy as np
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.objectives.base import Objective
+from geomsolve.objectives.two_towers import TwoTowers
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,18 @@ class Training:
 
 @dataclass(frozen=True)
 class Optimum:
-    """A program whose optimum, times ``times`` plus ``plus``, is a level."""
+    """A program whose optimum, times ``times`` plus ``plus``, is a level.
 
-    objective: Objective
+    Where nothing says that the views of a sample coincide it is one of two towers.  ``assumption`` completes 'if ...':
+    what the program takes for granted without a theorem; ``bound`` is what holds without it, in nats an anchor.
+    """
+
+    objective: Objective | TwoTowers
     orbits: Orbits
     times: float = 1.0
     plus: float = 0.0
+    assumption: str = ""
+    bound: float | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,8 @@ class Scale:
     ``random`` takes a dimension.  ``balanced`` is the optimum of balanced batches, ``batches`` that of random ones;
     one of them may be None, where it makes no difference or batches differ in nothing.  ``anchors`` and ``embeddings``
     count those of a batch, where there is one.  ``no_positive``: probability that an anchor has none and adds 0.
+    ``many``: the optimum of ever more samples, where their number matters and is not given; the optimum then is that
+    of the fewest that there can be, which is a bound for any number.  ``remark``: a sentence that a user should read.
     """
 
     collapse: float
@@ -83,6 +92,8 @@ class Scale:
     anchors: int | None
     embeddings: int | None
     no_positive: float = 0.0
+    many: float | None = None
+    remark: str = ""
 
     @property
     def first(self) -> Optimum:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -18,13 +19,16 @@ class Levels(EqualClassProblem, LossProblem):
     """
 
     kind: Literal["levels"] = "levels"
-    batch: int | None = Field(None, ge=2, description="samples in a batch")
+    batch: int | None = Field(None, ge=2, le=2**53, description="samples in a batch")
     views: int | None = Field(
-        None, ge=1, description="augmented views of each sample; 2 where the loss does not say otherwise"
+        None, ge=1, le=2**53, description="augmented views of each sample; 2 where the loss does not say otherwise"
     )
-    base_temperature: float | None = Field(None, gt=0, description="the loss is multiplied by temperature over this")
+    base_temperature: float | None = Field(
+        None, ge=1e-4, le=1e6, description="the loss is multiplied by temperature over this"
+    )
     reduction: Literal["mean", "sum"] = Field("mean", description="over anchors")
     loss_value: float | None = Field(None, allow_inf_nan=False, description="a value to place between the levels")
+    rounding: float = Field(0.0, exclude=True, description="half a unit of the last digit of loss_value")
     dim: int = Field(128, ge=2, description="embedding dimension of the random start")
 
     @model_validator(mode="before")
@@ -40,6 +44,13 @@ class Levels(EqualClassProblem, LossProblem):
                 raise ValueError(f"{key} is given twice, as {data[key]} and, within the loss, as {moved[key]}")
         return {**data, **moved, "loss": {key: value for key, value in loss.items() if key not in moved}}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _digits(cls, data: Any) -> Any:
+        """How exactly the loss value is given is known only from how it is written."""
+        value = data.get("loss_value") if isinstance(data, dict) else None
+        return data if value is None else {**data, "rounding": half_a_unit(value)}
+
     def check_source(self) -> None:
         if not self.instances:
             super().check_source()
@@ -50,3 +61,12 @@ class Levels(EqualClassProblem, LossProblem):
     def instances(self) -> bool:
         """Whether no classes are given, so that every sample is its own."""
         return all(getattr(self, name) is None for name in self.SOURCES)
+
+
+def half_a_unit(value: Any) -> float:
+    """Half a unit of the last digit of a number as it was written: 0.005 for 3.47; 0 for what is no number."""
+    try:
+        exponent = Decimal(str(value).strip()).as_tuple().exponent
+    except InvalidOperation:
+        return 0.0
+    return 0.5 * 10.0 ** min(exponent, 300) if isinstance(exponent, int) else 0.0

@@ -21,7 +21,7 @@ level_options = stacked(
         "--base-temperature", type=float, metavar="T", help="Loss times temperature over this (SupCon: 0.07)."
     ),
     click.option("--reduction", metavar="mean|sum", help="How anchors are reduced (default mean)."),
-    click.option("--loss-value", type=float, metavar="L", help="Your loss, to be placed between the levels."),
+    click.option("--loss-value", metavar="L", help="Your loss, to be placed between the levels."),
     click.option("--dim", type=int, metavar="D", help="Embedding dimension of the random start (default 128)."),
 )
 
@@ -42,7 +42,8 @@ def command(output: Output, **flags: Any) -> int:
     start) and at the best any embedding can do, with a proof, and says where your value lies.
 
     --classes alone means balanced batches. With --props, --counts or --dataset batches are random. Losses without
-    labels (simclr, nt-xent, or infonce, dcl and sigmoid without classes) take every sample for its own class.
+    labels (simclr, nt-xent, clip, mnrl, or infonce, dcl and sigmoid without classes) take every sample for its own
+    class. A loss value is compared within the digits that it is written with: 3.47 may be 3.4736.
     """
     problem = Levels(**split_loss(flags))
     output.notify(problem)
@@ -58,8 +59,18 @@ def show(report: LevelsReport, screen: Console, *, quiet: bool) -> None:
     screen.print(table(report))
     for line in batches(report):
         screen.print(line)
+    screen.print(proof(report))
+
+
+def proof(report: LevelsReport) -> str:
+    """How sure the optimum is."""
+    if report.assumption:
+        return (
+            f"NOT PROVEN: {number(report.optimum, 7)} is the optimum if {report.assumption}. "
+            f"Without that it may be lower; all that is certain is {number(report.lower_bound, 7)} or more."
+        )
     bound = f"no embedding goes below {number(report.lower_bound, 7)} (gap {report.gap:.1e})"
-    screen.print(f"{'Proven' if report.certified else 'NOT PROVEN'}: {bound}.")
+    return f"{'Proven' if report.certified else 'NOT PROVEN'}: {bound}."
 
 
 def setting(report: LevelsReport) -> str:
@@ -79,7 +90,8 @@ def sentence(report: LevelsReport) -> str:
     """Where the loss value stands, or, without one, the range."""
     best, worst = number(report.optimum, 4), number(report.collapse, 4)
     if report.loss_value is None:
-        return f"The best possible value is {best}; {worst} is total collapse, where {everything(report)} coincide."
+        least = f"The best value, if {report.assumption}, is" if report.assumption else "The best possible value is"
+        return f"{least} {best}; {worst} is total collapse, where {everything(report)} coincide."
     value = number(report.loss_value)
     if report.reading == "collapse":
         if abs(report.random_start - report.collapse) <= 1e-3 * abs(report.collapse):
@@ -88,7 +100,11 @@ def sentence(report: LevelsReport) -> str:
     if report.reading == "random start":
         return f"{value} is what untrained embeddings give: nothing has been learned yet."
     if report.reading == "optimum":
+        if report.assumption:
+            return f"{value} is the optimum, if {report.assumption}."
         return f"{value} is the optimum: no embedding does better."
+    if report.reading == "below" and report.assumption:
+        return f"{value} is below {best}, the best value if {report.assumption}; without that it may be reached."
     if report.reading == "below":
         return (
             f"{value} is below {best}, which no embedding can reach: your loss is computed with another temperature, "
@@ -98,7 +114,8 @@ def sentence(report: LevelsReport) -> str:
         untrained = f"; untrained embeddings give {number(report.random_start, 4)}"
         return f"{value} is worse than total collapse, {worst}, where {everything(report)} coincide{untrained}."
     done = 100 * (1 - (report.position or 0.0))
-    return f"{value} has covered {done:.0f} % of the way from total collapse, {worst}, to the best possible, {best}."
+    least = f"the best value if {report.assumption}" if report.assumption else "the best possible"
+    return f"{value} has covered {done:.0f} % of the way from total collapse, {worst}, to {least}, {best}."
 
 
 def everything(report: LevelsReport) -> str:
@@ -116,7 +133,12 @@ def table(report: LevelsReport) -> Table:
             f"untrained: unit vectors at random in {report.problem['dim']} dimensions",
         ),
         (report.collapse, "total collapse", f"{everything(report)} coincide"),
-        (report.optimum, "optimum", "the best any embedding can do" + (", balanced batches" if balanced else "")),
+        (
+            report.optimum,
+            "optimum",
+            (f"if {report.assumption}" if report.assumption else "the best any embedding can do")
+            + (", balanced batches" if balanced else ""),
+        ),
     ]
     if balanced and report.optimum_random_batches is not None:
         rows.append((report.optimum_random_batches, "optimum", "the same, batches drawn at random"))
@@ -144,6 +166,13 @@ def batches(report: LevelsReport) -> list[str]:
         lines.append(
             f"An anchor has no positive with probability {number(lonely, 3)}. It counts as 0 here; averaged over "
             f"the other anchors only, values of random batches are {number(1 / (1 - lonely))} times as large."
+        )
+    if report.remark:
+        lines.append(report.remark)
+    if report.optimum_many_samples is not None:
+        lines.append(
+            f"The optimum is that of {report.n_classes:,} samples, the fewest that there can be, and a bound for any "
+            f"number; it rises to {number(report.optimum_many_samples)} with ever more. --batch N takes N."
         )
     if not report.instances and report.n_classes > report.problem["dim"] + 1:
         lines.append(
