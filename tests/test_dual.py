@@ -12,9 +12,10 @@ from geomsolve.gram.orbits import Blocks, Orbits
 from geomsolve.losses import make_loss
 from geomsolve.objectives.base import RowCurvature
 from geomsolve.proof.certificate import certify, collapse_is_optimal
-from geomsolve.solvers import dual
+from geomsolve.solvers import newton
 from geomsolve.solvers.choose import solve_objective
-from geomsolve.solvers.dual import Newton, solve_dual, start
+from geomsolve.solvers.dual import solve_dual, start
+from geomsolve.solvers.newton import Newton
 from geomsolve.solvers.manifold import solve_manifold
 
 SMOOTH = [
@@ -64,10 +65,12 @@ def test_a_newton_step_undoes_the_residual_to_first_order(name, parameters):
     state = start(f, CLASSES)
     roots = np.exp(rng.normal(size=(CLASSES.n_orbits, 1)) / 10) * np.sqrt(np.abs(f.gradient(state.cosines)).max())
     shift = rng.normal(size=state.cosines.shape) / 50
-    state = dual.replace(state, cosines=state.cosines + shift + shift.T, roots=roots)
+    state = replace(state, cosines=state.cosines + shift + shift.T, roots=roots)
     curvature = f.curvature(state.cosines)
     assert isinstance(curvature, RowCurvature)
+    own = curvature.own.copy()
     step = Newton(state, curvature).step()
+    np.testing.assert_array_equal(curvature.own, own)  # what a step is given stays as it is
     h = 1e-6
     ahead, back = state.moved(h, step), state.moved(-h, step)
     np.testing.assert_allclose(
@@ -83,8 +86,8 @@ def test_the_newton_system_without_its_matrix(monkeypatch, name, parameters, col
     rng = np.random.default_rng(4)
     f = objective(name, parameters)
     state = start(f, CLASSES)
-    state = dual.replace(state, roots=rng.uniform(0.5, 1, (CLASSES.n_orbits, columns)) * np.abs(state.forces).max())
-    monkeypatch.setattr(dual, "BLOCK", 8)
+    state = replace(state, roots=rng.uniform(0.5, 1, (CLASSES.n_orbits, columns)) * np.abs(state.forces).max())
+    monkeypatch.setattr(newton, "BLOCK", 8)
     system = Newton(state, f.curvature(state.cosines))
     matrix, scale = system.matrix()
     apply, scaled = system.operator()
@@ -98,10 +101,10 @@ def test_gmres_and_single_precision_change_nothing(monkeypatch, direct, single, 
         f = objective(name, parameters)
         expected = solve_dual(f, CLASSES).cosines
         with monkeypatch.context() as patch:
-            patch.setattr(dual, "DIRECT", direct)
-            patch.setattr(dual, "SINGLE", single)
-            patch.setattr(dual, "WHOLE", whole)
-            patch.setattr(dual, "BLOCK", 8)  # and more than one block of rows
+            patch.setattr(newton, "DIRECT", direct)
+            patch.setattr(newton, "SINGLE", single)
+            patch.setattr(newton, "WHOLE", whole)
+            patch.setattr(newton, "BLOCK", 8)  # and more than one block of rows
             found = solve_dual(f, CLASSES).cosines
         np.testing.assert_allclose(found, expected, atol=1e-9)
 

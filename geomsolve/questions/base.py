@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
@@ -23,9 +24,23 @@ def keys(model: type[BaseModel], path: Sequence[int | str] = ()) -> list[str]:
     return [key for part in models for key in keys(part, path[1:])]
 
 
+@contextmanager
+def plainly(model: type[BaseModel]) -> Iterator[None]:
+    """Turn the complaints of pydantic about ``model``, however it is made, into one :class:`InputError`."""
+    try:
+        yield
+    except ValidationError as error:
+        complaints = [explain(each, model) for each in error.errors(include_url=False)]
+        first, *rest = (part for complaint in complaints for part in (complaint, *complaint.rest))
+        raise InputError(first.message, field=first.field, rest=tuple(rest)) from None
+
+
 def explain(error: ErrorDetails, model: type[BaseModel]) -> InputError:
     """One complaint of a validation, as a plain sentence with its dotted field."""
     loc = error["loc"]
+    cause = error.get("ctx", {}).get("error")
+    if not loc and isinstance(cause, InputError):  # of the whole model: it says itself which fields are to blame
+        return cause
     field = ".".join(map(str, loc))
     value = error.get("input")
     kind = error["type"]
@@ -44,11 +59,23 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def __init__(self, /, **data: Any) -> None:
-        try:
+        with plainly(type(self)):
             super().__init__(**data)
-        except ValidationError as error:
-            first, *rest = (explain(each, type(self)) for each in error.errors(include_url=False))
-            raise InputError(first.message, field=first.field, rest=tuple(rest)) from None
+
+    @classmethod
+    def model_validate(cls, obj: Any, **how: Any) -> Self:
+        with plainly(cls):
+            return super().model_validate(obj, **how)
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **how: Any) -> Self:
+        with plainly(cls):
+            return super().model_validate_json(json_data, **how)
+
+    @classmethod
+    def model_validate_strings(cls, obj: Any, **how: Any) -> Self:
+        with plainly(cls):
+            return super().model_validate_strings(obj, **how)
 
 
 class LossChoice(BaseModel):

@@ -18,12 +18,8 @@ Symbols: Q ``quotient``, z ``logs``, w ``weights``, y ``excess``.
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,27 +92,13 @@ def load_cvxpy() -> Any:
     return importlib.import_module("cvxpy")
 
 
-@contextmanager
-def muted() -> Iterator[None]:
-    """Keep what compiled solvers write to file descriptor 1 off standard output, which may be carrying JSON."""
-    sys.stdout.flush()
-    kept = os.dup(1)
-    try:
-        with Path(os.devnull).open("wb") as nowhere:
-            os.dup2(nowhere.fileno(), 1)
-        yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
-
-
 def attempts(problem: Any) -> Iterator[tuple[str, int]]:
     """Run each solver of :data:`ATTEMPTS`; yield its name and iterations whenever it left a point behind."""
     for solver, settings in ATTEMPTS:
         try:
-            with warnings.catch_warnings(), muted():
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # cvxpy warns of inaccuracy; the certificate measures it
-                problem.solve(solver=solver, **settings)
+                problem.solve(solver=solver, verbose=False, **settings)
         except (KeyboardInterrupt, SystemExit, MemoryError):
             raise
         except BaseException:  # noqa: S112 - a panic inside a compiled solver need not derive from Exception
