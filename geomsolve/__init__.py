@@ -16,11 +16,15 @@ from geomsolve._version import __version__
 
 if TYPE_CHECKING:
     from geomsolve.analyses import solve
+    from geomsolve.analyses.capacity import CapacityReport
     from geomsolve.analyses.check import CheckReport
     from geomsolve.analyses.compare import CompareReport
+    from geomsolve.analyses.diversity import DiversityReport
     from geomsolve.analyses.imbalance import ImbalanceReport
     from geomsolve.analyses.levels import LevelsReport
+    from geomsolve.analyses.negatives import NegativesReport
     from geomsolve.analyses.realizable import CasesReport, RealizableReport
+    from geomsolve.analyses.spectrum import SpectrumReport
     from geomsolve.analyses.sweep import SweepReport
     from geomsolve.analyses.threshold import ThresholdReport
     from geomsolve.errors import GeomsolveError, InputError, SolverError
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from geomsolve.gram.structure import Structure
     from geomsolve.losses import Loss, make_loss
     from geomsolve.proof.certificate import Certificate, certify
+    from geomsolve.questions.capacity import Capacity
     from geomsolve.questions.check import Check, CheckWeighting
     from geomsolve.questions.compare import Compare
     from geomsolve.questions.diversity import Diversity
@@ -41,39 +46,46 @@ if TYPE_CHECKING:
     from geomsolve.report import Report
 
 _HOMES = {
-    "solve": "geomsolve.analyses",
-    "Report": "geomsolve.report",
-    "CheckReport": "geomsolve.analyses.check",
-    "CompareReport": "geomsolve.analyses.compare",
-    "ImbalanceReport": "geomsolve.analyses.imbalance",
+    "Capacity": "geomsolve.questions.capacity",
+    "CapacityReport": "geomsolve.analyses.capacity",
     "CasesReport": "geomsolve.analyses.realizable",
-    "RealizableReport": "geomsolve.analyses.realizable",
     "Certificate": "geomsolve.proof.certificate",
-    "certify": "geomsolve.proof.certificate",
-    "GeomsolveError": "geomsolve.errors",
-    "InputError": "geomsolve.errors",
-    "SolverError": "geomsolve.errors",
-    "Orbits": "geomsolve.gram.orbits",
-    "Structure": "geomsolve.gram.structure",
-    "Loss": "geomsolve.losses",
-    "make_loss": "geomsolve.losses",
-    "Diversity": "geomsolve.questions.diversity",
     "Check": "geomsolve.questions.check",
+    "CheckReport": "geomsolve.analyses.check",
     "CheckWeighting": "geomsolve.questions.check",
     "Compare": "geomsolve.questions.compare",
+    "CompareReport": "geomsolve.analyses.compare",
+    "Diversity": "geomsolve.questions.diversity",
+    "DiversityReport": "geomsolve.analyses.diversity",
+    "GeomsolveError": "geomsolve.errors",
     "Imbalance": "geomsolve.questions.imbalance",
-    "Realizable": "geomsolve.questions.realizable",
+    "ImbalanceReport": "geomsolve.analyses.imbalance",
+    "InputError": "geomsolve.errors",
     "Levels": "geomsolve.questions.levels",
     "LevelsReport": "geomsolve.analyses.levels",
+    "Loss": "geomsolve.losses",
+    "Negatives": "geomsolve.questions.negatives",
+    "NegativesReport": "geomsolve.analyses.negatives",
+    "Orbits": "geomsolve.gram.orbits",
+    "Realizable": "geomsolve.questions.realizable",
+    "RealizableReport": "geomsolve.analyses.realizable",
+    "Report": "geomsolve.report",
+    "SolverError": "geomsolve.errors",
+    "Spectrum": "geomsolve.questions.spectrum",
+    "SpectrumReport": "geomsolve.analyses.spectrum",
+    "Structure": "geomsolve.gram.structure",
     "Sweep": "geomsolve.questions.sweep",
     "SweepReport": "geomsolve.analyses.sweep",
     "Threshold": "geomsolve.questions.threshold",
     "ThresholdReport": "geomsolve.analyses.threshold",
-    "Negatives": "geomsolve.questions.negatives",
-    "Spectrum": "geomsolve.questions.spectrum",
+    "certify": "geomsolve.proof.certificate",
+    "make_loss": "geomsolve.losses",
+    "solve": "geomsolve.analyses",
 }
 
 __all__ = [
+    "Capacity",
+    "CapacityReport",
     "CasesReport",
     "Certificate",
     "Check",
@@ -82,6 +94,7 @@ __all__ = [
     "Compare",
     "CompareReport",
     "Diversity",
+    "DiversityReport",
     "GeomsolveError",
     "Imbalance",
     "ImbalanceReport",
@@ -90,12 +103,14 @@ __all__ = [
     "LevelsReport",
     "Loss",
     "Negatives",
+    "NegativesReport",
     "Orbits",
     "Realizable",
     "RealizableReport",
     "Report",
     "SolverError",
     "Spectrum",
+    "SpectrumReport",
     "Structure",
     "Sweep",
     "SweepReport",

@@ -178,11 +178,32 @@ def test_everything_public_can_be_reached():
         _ = geomsolve.nonsense
 
 
+def test_every_question_and_every_report_is_public():
+    from geomsolve.questions.kinds import kinds
+
+    for kind, question in kinds().items():
+        assert getattr(geomsolve, question.__name__) is question
+        answers = vars(importlib.import_module(f"geomsolve.analyses.{kind}")).values()
+        reports = {thing for thing in answers if isinstance(thing, type) and issubclass(thing, geomsolve.Report)}
+        for report in reports - {geomsolve.Report}:
+            assert getattr(geomsolve, report.__name__) is report
+            assert report.__name__ in geomsolve.__all__
+        assert question.__name__ in geomsolve.__all__
+
+
+EXTRAS = {"torch", "pytorch_metric_learning", "distributed", "matplotlib", "pyarrow"}
+
+
 def public_objects():
+    """Every public module, class and function of what can be imported here; extras that are not installed miss out."""
     for info in pkgutil.walk_packages(geomsolve.__path__, "geomsolve."):
         if info.name == "geomsolve.__main__":
             continue
-        module = importlib.import_module(info.name)
+        try:
+            module = importlib.import_module(info.name)
+        except ModuleNotFoundError as error:
+            assert error.name in EXTRAS, f"{info.name} needs {error.name}, which is no extra"  # noqa: PT017
+            continue
         yield info.name, module
         for name, thing in vars(module).items():
             ours = getattr(thing, "__module__", None) == info.name and getattr(thing, "__qualname__", "") == name

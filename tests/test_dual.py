@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -15,8 +16,8 @@ from geomsolve.proof.certificate import certify, collapse_is_optimal
 from geomsolve.solvers import newton
 from geomsolve.solvers.choose import solve_objective
 from geomsolve.solvers.dual import solve_dual, start
-from geomsolve.solvers.newton import Newton
 from geomsolve.solvers.manifold import solve_manifold
+from geomsolve.solvers.newton import Newton
 
 SMOOTH = [
     ("supcon", {"temperature": 0.3}),

@@ -409,6 +409,22 @@ class TestCommands:
         assert ended.stdout == ""
         assert ended.stderr == f"{path}:3:1: the key 'props' stands twice; the first is in line 2\n"
 
+    @pytest.mark.parametrize("command", ["validate", "solve"])
+    def test_a_full_batch_is_looked_at_whole(self, run, problem, command):
+        """The first two classes have one sample each; the anchors are in the others."""
+        text = "kind: imbalance\ncounts: [{}]\nloss: {{name: supcon, full_batch: true, temperature: 0.5}}\n"
+        assert run(command, problem(text.format("1, 1, 5, 9"))).code == 0
+        ended = run(command, problem(text.format("1, 1, 1")))
+        assert (ended.code, ended.stdout) == (2, "") or command == "validate"
+        assert "every class has one sample" in ended.stderr
+
+    @pytest.mark.parametrize("weighting", ["yaware", "euclidean"])
+    def test_an_unknown_kernel_is_told_before_anything_is_solved(self, run, problem, weighting):
+        ended = run("validate", problem(f"kind: realizable\nweighting: {weighting}\nkernel: gausian\n"))
+        assert ended.code == 2
+        assert "kernel" in ended.stderr
+        assert "did you mean 'gaussian'?" in ended.stderr
+
     def test_validate_as_json(self, run, problem):
         path = problem("kind: imbalance\nprops: [0.5, 0.6]\n---\nkind: imbalance\nprops: [0.5, 0.5]\n")
         ended = run("validate", path, "--json")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -270,3 +272,57 @@ def test_a_forced_solver_says_when_the_loss_is_proven_but_not_the_angles(solver,
     )
     assert report.certified
     assert ("the angles are not" in report.solver["reason"]) == (not resolved)
+
+
+SOLVING = """
+import os, sys, threading
+from geomsolve.gram.orbits import Orbits
+from geomsolve.losses import make_loss
+from geomsolve.solvers.conic import solve_conic
+
+def solve(name, settings, tolerance):
+    orbits = Orbits.of([0.7, 0.2, 0.1])
+    return solve_conic(make_loss(name, settings).objective(orbits), orbits, tolerance=tolerance)
+"""
+
+
+def program(body: str) -> subprocess.CompletedProcess:
+    """A process of its own: compiled solvers would write past Python's streams."""
+    return subprocess.run([sys.executable, "-c", SOLVING + body], capture_output=True, text=True, check=True)
+
+
+@pytest.mark.slow
+def test_compiled_solvers_print_nothing():
+    """A tolerance of 0 tries them all; at temperature 0.003 they have a hard time."""
+    body = """
+for temperature in (0.5, 0.02, 0.003):
+    solve("supcon", {"temperature": temperature}, 0.0)
+solve("triplet", {"margin": 1.5}, 0.0)
+"""
+    assert program(body).stdout == ""
+
+
+@pytest.mark.slow
+def test_threads_that_solve_lose_no_line_of_standard_output():
+    body = """
+threads = [threading.Thread(target=solve, args=("supcon", {"temperature": 0.5}, 1e-9)) for _ in range(4)]
+for thread in threads:
+    thread.start()
+written = 0
+while any(thread.is_alive() for thread in threads):
+    written += os.write(1, b"1")
+    threads[0].join(0.002)
+sys.stderr.write(str(written))
+"""
+    done = program(body)
+    assert len(done.stdout) == int(done.stderr) > 0
+
+
+@pytest.mark.slow
+def test_a_closed_standard_output_is_no_reason_to_fail():
+    body = """
+os.close(1)
+sys.stderr.write(solve("supcon", {"temperature": 0.5}, 1e-6).note)
+os._exit(0)
+"""
+    assert program(body).stderr == "cvxpy with CLARABEL"

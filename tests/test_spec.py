@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 
 import numpy as np
 import pytest
@@ -290,3 +291,26 @@ def test_every_listed_data_set_exists(name):
 
 def test_factor_one_is_balanced():
     assert set(dataset("cifar10-lt:1").counts) == {5000}
+
+
+@pytest.mark.parametrize(
+    ("make", "field", "words"),
+    [
+        (lambda: Imbalance.model_validate({"props": [0.5, 0.6]}), "props", "sum to 1.1"),
+        (lambda: Imbalance.model_validate({"props": [0.5, 0.5], "dims": 2}), "dims", "did you mean 'dim'?"),
+        (lambda: Imbalance.model_validate_json('{"props": [0.5, 0.6]}'), "props", "sum to 1.1"),
+        (lambda: Imbalance.model_validate_json('{"props": '), "", "Invalid JSON"),
+        (lambda: Imbalance.model_validate_strings({"props": "x"}), "props", "'x' is not a number"),
+        (lambda: Imbalance.model_validate(3), "", "dictionary"),
+    ],
+)
+def test_a_question_made_in_any_way_complains_in_one_shape(make, field, words):
+    with pytest.raises(InputError, match=re.escape(words)) as caught:
+        make()
+    assert caught.value.field == field
+
+
+def test_a_question_made_of_data_is_the_one_made_of_names():
+    made = Imbalance(props=[0.7, 0.3], loss={"name": "supcon", "temperature": 0.5})
+    assert Imbalance.model_validate({"props": [0.7, 0.3], "loss": {"name": "supcon", "temperature": 0.5}}) == made
+    assert Imbalance.model_validate_json(made.model_dump_json()) == made

@@ -69,15 +69,16 @@ def validate(problem: Problem) -> None:
     from geomsolve.losses import make_loss
     from geomsolve.questions.base import LossProblem
     from geomsolve.questions.classes import ClassProblem
-    from geomsolve.solvers.choose import check_solver
+    from geomsolve.solvers.choose import check_solver, refuse_oversize
 
     check_solver(problem.solver)
     refuse_unknown(problem)
     if isinstance(problem, LossProblem):
         loss = make_loss(problem.loss.name, problem.loss.parameters, instances=problem.instances)
-        if isinstance(problem, ClassProblem):  # what a loss needs of the classes, it needs of any two
-            counts = problem.class_counts
-            loss.objective(Orbits.of((0.5, 0.5), None if counts is None else counts[:2]))
+        if isinstance(problem, ClassProblem) and any(getattr(problem, name) is not None for name in problem.SOURCES):
+            orbits = Orbits.of(problem.proportions, problem.class_counts)
+            refuse_oversize(orbits.n_orbits, field=problem.source)
+            loss.objective(orbits)
     own = getattr(_module(problem), "validate", None)
     if own is not None:
         own(problem)

@@ -1,21 +1,19 @@
-"""Problems to outcomes, in parallel: joblib's workers, each with a process of its own to solve in (``child.py``).
+"""Problems to outcomes, in parallel: threads, each with a process of its own to solve in (``child.py``).
 
-Whatever happens to that process (a problem that takes too long, no memory) is seen and survived by the worker and
-becomes the outcome of that one problem.  Should a worker itself be lost, with its machine for one, joblib gives up
-on all that are under way; these are then tried again one at a time, so that no other problem takes the blame.
+The threads are joblib's on this machine, or those of dask's workers on a cluster.  Whatever happens to a process (a
+problem that takes too long, no memory) is seen and survived by its thread and becomes the outcome of that one
+problem.  Should a dask worker itself be lost, with its machine for one, dask has what it was at solved elsewhere.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import logging
 import os
 import pickle
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -25,6 +23,7 @@ from geomsolve.errors import GeomsolveError, InputError
 from geomsolve.questions.base import Problem
 
 BACKENDS = ("loky", "dask")
+"""Where the processes are: on this machine (the name is an old one), or on a dask cluster."""
 
 START = 300.0
 """Seconds that a process may take to load."""
@@ -56,75 +55,42 @@ def outcomes(
 ) -> Iterator[tuple[int, Outcome]]:
     """Solve ``problems`` and yield (position, outcome), each once, as they are finished.
 
-    ``jobs`` worker processes on this machine (default: its cores), or the dask cluster whose ``scheduler`` has this
-    address; ``timeout`` in seconds for one problem.
+    ``jobs`` processes on this machine (default: its cores), or the dask cluster whose ``scheduler`` has this address;
+    ``timeout`` in seconds for one problem.
     """
+    pickled = [pickle.dumps(problem) for problem in problems]
+    return _on_cluster(pickled, scheduler, timeout) if backend == "dask" else _here(pickled, jobs, timeout)
+
+
+def _here(problems: Sequence[bytes], jobs: int | None, timeout: float | None) -> Iterator[tuple[int, Outcome]]:
+    """On this machine: threads, each of which has a process to solve in."""
     import joblib
 
-    waiting = {position: pickle.dumps(problem) for position, problem in enumerate(problems)}
-    workers = min(jobs or joblib.cpu_count(), max(1, len(waiting))) if backend == "loky" else -1
-    taken: list[int] = []
+    workers = min(jobs or joblib.cpu_count(), max(1, len(problems)))
+    tasks = (joblib.delayed(_solve)(position, problem, timeout) for position, problem in enumerate(problems))
+    with contextlib.ExitStack() as after:
+        after.callback(_end_children)
+        parallel = joblib.Parallel(workers, backend="threading", batch_size=1, return_as="generator_unordered")
+        yield from parallel(tasks)
 
-    def tasks(positions: Sequence[int]) -> Iterator[Any]:
-        for position in positions:
-            taken.append(position)
-            yield joblib.delayed(_solve)(position, waiting[position], timeout, os.getpid())
 
-    def run(positions: Sequence[int]) -> Iterator[tuple[int, Outcome]]:
-        """Outcomes of some problems; those that joblib has asked for so far stand in ``taken``."""
-        taken.clear()
-        parallel = joblib.Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered")
-        for position, outcome in parallel(tasks(positions)):
-            del waiting[position]
-            yield position, outcome
+def _on_cluster(
+    problems: Sequence[bytes], scheduler: str | None, timeout: float | None
+) -> Iterator[tuple[int, Outcome]]:
+    """On a dask cluster, which starts a problem again elsewhere when it has lost the worker that had it."""
+    with _dask_client(scheduler) as client:
+        from distributed import as_completed
 
-    with _joblib_backend(backend, scheduler), _no_child_left():
-        while waiting:
+        futures = {
+            client.submit(_solve, position, problem, timeout, pure=False): position
+            for position, problem in enumerate(problems)
+        }
+        for done in as_completed(futures):  # type: ignore[no-untyped-call]
             try:
-                yield from run(list(waiting))
-            except Exception as error:
-                suspects = [position for position in taken if position in waiting]
-                for position in suspects:
-                    try:
-                        yield from run([position])
-                    except Exception as lost:
-                        if not taken:
-                            break
-                        del waiting[position]
-                        yield position, _failed(f"the worker that had this problem was lost: {lost}")
-                if not taken:
-                    raise GeomsolveError(f"the workers cannot be used: {error}") from error
-
-
-@contextlib.contextmanager
-def _joblib_backend(backend: str, scheduler: str | None) -> Iterator[None]:
-    """Make joblib use ``backend`` for a while, and leave no process behind."""
-    import joblib
-
-    if backend == "loky":
-        from joblib.externals.loky import get_reusable_executor
-
-        try:
-            with joblib.parallel_config(backend="loky"):
-                yield
-        finally:
-            get_reusable_executor().shutdown(wait=True, kill_workers=True)
-        return
-    with _dask_client(scheduler) as client, joblib.parallel_config(backend=_dask_backend(client)):
-        yield
-
-
-def _dask_backend(client: Any) -> Any:
-    """joblib's dask backend, which waits forever for a task that dask has given up (joblib 1.6): here it is told."""
-    from joblib._dask import DaskDistributedBackend
-
-    class Backend(DaskDistributedBackend):  # type: ignore[misc]
-        def submit(self, func: Any, callback: Any = None) -> Any:
-            future = super().submit(func, callback)
-            future.add_done_callback(lambda done: callback(done.exception()) if done.exception() else None)
-            return future
-
-    return Backend(client=client, wait_for_workers_timeout=CONNECT)
+                yield done.result()
+            except Exception as lost:  # of the cluster: what is wrong with a problem is an outcome
+                yield futures[done], _failed(f"the workers that had this problem were lost: {lost}")
+            done.release()
 
 
 @contextlib.contextmanager
@@ -141,6 +107,12 @@ def _dask_client(scheduler: str | None) -> Iterator[Any]:
         raise InputError(f"no dask scheduler answers at {scheduler!r}: {error}", field="scheduler") from None
     with client:
         try:
+            client.wait_for_workers(1, timeout=CONNECT)
+        except TimeoutError:
+            raise InputError(
+                f"the dask scheduler at {scheduler!r} has no workers; start some", field="scheduler"
+            ) from None
+        try:
             found = set(client.run(_version).values())
         except ImportError as error:
             raise InputError(f"geomsolve is not installed on the dask workers: {error}", field="scheduler") from None
@@ -154,13 +126,14 @@ def _version() -> str:
     return __version__
 
 
-_mine = threading.local()  # .child: the process of this worker, or of this thread where workers are threads
+_mine = threading.local()  # .child: the process in which this thread has its problems solved
+
+_children: set[_Child] = set()
+"""The children of all threads of this process."""
 
 
-def _solve(position: int, problem: bytes, timeout: float | None, owner: int) -> tuple[int, Outcome]:
-    """What a worker does: have ``problem`` (pickled) solved in its child process.  ``owner``: pid of the batch."""
-    if os.getppid() == owner:
-        _end_with(owner)
+def _solve(position: int, problem: bytes, timeout: float | None) -> tuple[int, Outcome]:
+    """What a worker does: have ``problem`` (pickled) solved in the child process of its thread."""
     for _ in range(2):  # a second time where the process had just ended for being idle
         child = getattr(_mine, "child", None)
         if child is None or not child.alive:
@@ -181,27 +154,10 @@ def _failed(reason: str) -> Outcome:
     return Outcome(error=GeomsolveError(reason))
 
 
-@functools.cache
-def _end_with(owner: int) -> None:
-    """End this worker, and so its child, when the batch is gone, even if that was killed."""
-
-    def watch() -> None:
-        while os.getppid() == owner:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-@contextlib.contextmanager
-def _no_child_left() -> Iterator[None]:
-    """End the child that this process has where joblib, asked for one worker, takes none but works here."""
-    try:
-        yield
-    finally:
-        child = _mine.__dict__.pop("child", None)
-        if child is not None:
-            child.close()
+def _end_children() -> None:
+    """End every process that this one solves in; a thread that waits for an answer is then told that there is none."""
+    for child in list(_children):
+        child.close()
 
 
 class _EndedError(Exception):
@@ -223,14 +179,16 @@ class _Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, **ONE_THREAD, "PYTHONPATH": path},
+            process_group=0,  # Ctrl-C in a terminal is for the batch alone, from the first moment
         )
+        _children.add(self)
         self._receive(START)
 
     def close(self) -> None:
-        """End the process."""
+        """End the process; a thread that reads from it is told so first."""
         self._process.kill()
         with self._process:
-            pass
+            _children.discard(self)
 
     @property
     def alive(self) -> bool:
@@ -239,7 +197,7 @@ class _Child:
     def ask(self, problem: bytes, timeout: float | None) -> Outcome:
         """The outcome of a pickled problem; a process that takes longer than ``timeout`` is ended."""
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended, which shows on receiving
+        with contextlib.suppress(BrokenPipeError, ValueError):  # it has ended or was closed: that shows on receiving
             self._process.stdin.write(problem)
             self._process.stdin.flush()
         outcome = self._receive(timeout)
@@ -259,8 +217,9 @@ class _Child:
             timer.start()
         try:
             return pickle.load(self._process.stdout)  # noqa: S301  (from the process started here)
-        except (EOFError, OSError, pickle.UnpicklingError):
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError):
             code = self._process.wait()
+            self.close()
         finally:
             if timer:
                 timer.cancel()

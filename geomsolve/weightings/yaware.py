@@ -41,6 +41,9 @@ class YAware(Weighting):
     sigma: float = 1.0
     kernel: str = "gaussian"
 
+    def __post_init__(self) -> None:
+        kernel(self.kernel)
+
     def log_weights(self, labels: FloatArray, temperature: float, similarity: str) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):
             apart = distances(labels) / self.sigma

@@ -41,7 +41,9 @@ COLOURS = {"ok": "green", "unmet": "yellow", "uncertified": "yellow", "invalid":
 @click.option("--csv", "csv_file", metavar="FILE", help="Write a table with flat columns to FILE at the end.")
 @click.option("--json", "as_json", is_flag=True, help="The JSON lines on stdout, instead of the table.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Worker processes (default: one a core).")
-@click.option("--backend", type=click.Choice(BACKENDS), default="loky", help="Where workers run (default loky: here).")
+@click.option(
+    "--backend", type=click.Choice(BACKENDS), default="loky", help="Where workers run (default loky: processes here)."
+)
 @click.option("--scheduler", metavar="ADDRESS", help="The dask cluster to use: tcp://host:8786.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Give up on a problem after this time.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first row that is not ok.")
@@ -75,7 +77,7 @@ def command(
         raise InputError("the dask cluster decides how many problems are solved at once", field="jobs")
     if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
         raise InputError(f"wanted a time above 0 in seconds, got {timeout:g}", field="timeout")
-    warnings.filterwarnings("ignore", category=UserWarning, module="joblib")  # of workers lost or stopped: rows say so
+    warnings.filterwarnings("ignore", category=UserWarning, module="joblib")  # of what is left undone: rows say so
     entries = gather(paths)
     sources = {entry.file for entry in entries}
     refuse_overwriting(out, sources, field="out")
