@@ -154,7 +154,16 @@ def test_two_equal_classes_are_a_binomial_sum(loss):
         assert row.min_cosine == pytest.approx(-1, abs=1e-6)
     misses = [abs(limit - antipodal(k, t, decoupled=loss == "dcl")) > 0.01 for k in range(1, 400)]
     assert report.least_negatives.exact == max(k for k, miss in enumerate(misses, 1) if miss) + 1
-    assert report.least_negatives.always >= report.least_negatives.exact
+    always = report.least_negatives.always
+
+    def proven(k: int) -> float:
+        """How far the limit may be off for every k' >= k, by the two monotone parts and by the general bounds."""
+        rises = limit - antipodal(k, t, decoupled=True)
+        added = 0.0 if loss == "dcl" else antipodal(k, t, decoupled=False) - antipodal(k, t, decoupled=True)
+        return min(max(rises, added), max(upper_bound(k, t), -lower_bound(k, t, decoupled=loss == "dcl")))
+
+    assert proven(always) <= 0.01 < proven(always - 1)
+    assert not any(misses[always - 1 :])
 
 
 def test_a_realizable_density_ratio_gives_one_geometry_for_every_k():
@@ -206,6 +215,30 @@ def test_search_ends_at_a_number_that_suffices_where_one_less_does_not(a, b, acc
     assert off_by(exact) <= accuracy
     assert exact == 1 or off_by(exact - 1) > accuracy
     assert max(a / always, np.log1p(b / always)) <= accuracy
+    assert always == 1 or max(a / (always - 1), np.log1p(b / (always - 1))) > accuracy
+    assert exact <= always
+
+
+@pytest.mark.parametrize("loss", ["infonce", "dcl"])
+@pytest.mark.parametrize(("temperature", "accuracy"), [(10, 0.3), (3, 0.5), (1, 0.1), (0.5, 0.3)])
+def test_what_is_proven_is_never_worse_than_what_the_bounds_promise(run, loss, temperature, accuracy):
+    flags = ("--props", "0.7,0.2,0.1", "--loss", loss, "-t", temperature, "--accuracy", accuracy)
+    least = run("negatives", *flags, "--json").json["least_negatives"]
+    assert 1 <= least["exact"] <= least["always"] <= least["bound"]
+
+
+@pytest.mark.parametrize(
+    ("temperature", "accuracy", "words"),
+    [
+        (10, 0.3, "4 negatives come within 0.3 of the limit (3 do not), and so does, provably, every larger number"),
+        (3, 0.5, "2 negatives come within 0.5 of the limit (1 does not), and so does, provably,"),
+        (10, 1, "1 negative comes within 1 of the limit, and so does, provably, every larger number"),
+    ],
+)
+def test_the_sentence_about_enough_negatives_agrees_with_the_bounds(run, temperature, accuracy, words):
+    done = run("negatives", "--props", "0.7,0.2,0.1", "-t", temperature, "--accuracy", accuracy)
+    assert words in " ".join(done.stdout.split())
+    assert "from 64 on" not in done.stdout
 
 
 def test_search_gives_up_beyond_a_billion():

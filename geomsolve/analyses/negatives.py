@@ -76,8 +76,9 @@ class Row:
 class Least:
     """Negatives that bring the loss within ``accuracy`` of its limit.
 
-    ``exact`` meets it and ``exact`` - 1 does not; from ``always`` on every k is proven to meet it; both None where
-    no number up to a billion is proven to suffice.  ``bound`` is what the general bounds promise (inf beyond 1e308).
+    ``exact`` meets it and ``exact`` - 1 does not.  From ``always`` on every k is proven to meet it, by the general
+    bounds or by those of the module, and from no smaller number is that proven.  Both are None where no number up to a
+    billion is proven to suffice.  ``bound`` >= ``always`` is what the general bounds alone promise (inf beyond 1e308).
     """
 
     accuracy: float
@@ -180,11 +181,12 @@ def negatives(problem: Negatives) -> NegativesReport:
         return abs(limit - risk(k, decoupled))
 
     def never_beyond(k: int) -> float:
-        """A bound on |CE - R(k')| for all k' >= k; see the module."""
-        rises = limit - (answer(k, True).certificate.lower_bound - log(k))
-        if decoupled:
-            return rises
-        return max(rises, objective(k, dcl=False).value(geometry) - objective(k, dcl=True).value(geometry))
+        """The best bound on |CE - R(k')| for all k' >= k, which falls with k; see the module."""
+        general = max(upper_bound(k, temperature), -lower_bound(k, temperature, decoupled=decoupled))
+        found = limit - (answer(k, True).certificate.lower_bound - log(k))
+        if not decoupled:
+            found = max(found, objective(k, dcl=False).value(geometry) - objective(k, dcl=True).value(geometry))
+        return min(general, found)
 
     rows = []
     for k in problem.negatives:
@@ -228,22 +230,31 @@ def negatives(problem: Negatives) -> NegativesReport:
 def least_sufficient(
     off_by: Callable[[int], float], never_beyond: Callable[[int], float], accuracy: float
 ) -> tuple[int | None, int | None]:
-    """``exact`` and ``always`` of :class:`Least`: upwards until proven, downwards until missed, then in between.
-
-    Every guess takes what is left to be proportional to 1/k, which it nearly is.
-    """
-    always = FIRST_TRY
-    while (left := never_beyond(always)) > accuracy:
-        always *= 2 ** max(1, ceil(log2(left / accuracy)))
-        if always > MOST_NEGATIVES:
+    """``exact`` and ``always`` of :class:`Least`: upwards until proven, then back to the least number that is, and on
+    from there to one that suffices where one less does not."""
+    enough = FIRST_TRY
+    while (left := never_beyond(enough)) > accuracy:
+        enough *= 2 ** max(1, ceil(log2(left / accuracy)))
+        if enough > MOST_NEGATIVES:
             return None, None
-    enough, missed = always, 0
+    always = first_within(never_beyond, accuracy, enough)
+    return first_within(off_by, accuracy, always), always
+
+
+def first_within(off_by: Callable[[int], float], accuracy: float, enough: int) -> int:
+    """A number up to ``enough``, which suffices, that suffices where one less does not (or is 1).
+
+    Every guess takes what is left to be proportional to 1/k, which it nearly is, and every other one halves.
+    """
+    missed = 0
     while enough > 1 and missed == 0:
         guess = min(enough - 1, max(1, int(0.9 * enough * off_by(enough) / accuracy)))
         enough, missed = (enough, guess) if off_by(guess) > accuracy else (guess, 0)
+    halve = False
     while enough - missed > 1:
         slope = (1 / missed - 1 / enough) / (off_by(missed) - off_by(enough))
-        guess = round(1 / (1 / enough + slope * (accuracy - off_by(enough))))
+        guess = (missed + enough) // 2 if halve else round(1 / (1 / enough + slope * (accuracy - off_by(enough))))
         guess = min(enough - 1, max(missed + 1, guess))
         enough, missed = (enough, guess) if off_by(guess) > accuracy else (guess, missed)
-    return enough, always
+        halve = not halve
+    return enough

@@ -122,11 +122,11 @@ def enough(report: NegativesReport) -> str:
         "more than 1e308" if least.bound == inf else number(least.bound, 3) if least.bound > 1e9 else f"{least.bound:,}"
     )
     by_bound = f"the bounds promise it only from {promised} on"
-    if least.exact is None:
+    if least.exact is None or least.always is None:
         return f"No number up to a billion is proven to come within {least.accuracy:g} of the limit; {by_bound}."
-    missed = "" if least.exact == 1 else f" ({least.exact - 1:,} do not)"
+    if least.bound <= least.always:
+        by_bound = "the bounds promise it from there on too"
+    missed = "" if least.exact == 1 else f" ({least.exact - 1:,} {'does' if least.exact == 2 else 'do'} not)"
     come = f"{counted(least.exact, 'negative')} {'comes' if least.exact == 1 else 'come'}"
-    return (
-        f"{come} within {least.accuracy:g} of the limit{missed}, and so does, provably, every number from "
-        f"{least.always:,} on; {by_bound}."
-    )
+    others = "every larger number" if least.always == least.exact else f"every number from {least.always:,} on"
+    return f"{come} within {least.accuracy:g} of the limit{missed}, and so does, provably, {others}; {by_bound}."
