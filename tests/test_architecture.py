@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "_version": set(),
     "errors": set(),
     "words": {"errors"},
+    "files": {"errors"},
     "registry": {"errors"},
     "reading": {"errors", "words"},
     "gram": {"errors"},
@@ -49,7 +50,7 @@ MAY_IMPORT = {
     },
     "plots": {"errors", "gram", "words"},
     "torch": {"analyses", "errors", "gram", "questions"},
-    "batch": {"_version", "analyses", "errors", "questions", "reading", "report"},
+    "batch": {"_version", "analyses", "errors", "files", "questions", "reading", "report"},
 }
 """Room -> the rooms it knows.  ``cli`` and the package itself know all of them."""
 

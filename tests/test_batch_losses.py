@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from geomsolve.descent import batch_losses, weince  # noqa: E402
-from geomsolve.descent.negatives import KINDS, count_made, hardened, make, read_kinds, synthesise  # noqa: E402
+from geomsolve.descent.negatives import KINDS, hardened, make, read_kinds, synthesise  # noqa: E402
 from geomsolve.descent.population import Population, apportion  # noqa: E402
 
 
@@ -148,8 +148,12 @@ def test_kinds_by_number_and_name():
 
 
 def test_counts_scale_with_the_hard_negatives():
-    assert [count_made((kind,), 5000) for kind in KINDS] == [256, 256, 256, 64, 64, 64]
-    assert [count_made((kind,), 16) for kind in KINDS] == [4, 4, 4, 1, 1, 1]
+    for negatives, counts in ((5000, [256, 256, 256, 64, 64, 64]), (16, [4, 4, 4, 1, 1, 1])):
+        made = [
+            synthesise((kind,), unit(2, 3), unit(2, negatives, 3), torch.Generator().manual_seed(0)).shape
+            for kind in KINDS
+        ]
+        assert made == [(2, count, 3) for count in counts]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -297,7 +297,7 @@ def test_a_failed_question_leaves_the_old_file_alone(run, tmp_path):
 
 
 def test_a_write_that_breaks_leaves_nothing_half_written(tmp_path, monkeypatch):
-    from geomsolve.cli.output import write_atomically
+    from geomsolve.files import write_atomically
 
     target = tmp_path / "answer.json"
     target.write_text("old")

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import IO, Any
 
 from geomsolve._version import __version__
 from geomsolve.errors import InputError
+from geomsolve.files import replace_content, sync
 from geomsolve.questions.documents import Entry
 from geomsolve.report import SCHEMA, to_json
 
@@ -64,24 +63,15 @@ class Ledger:
         """Make ``rows`` the whole content, in one step."""
         if not self._regular:
             return
-        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.", suffix=".part")
-        file = self._held.enter_context(os.fdopen(handle, "ab"))
-        try:
-            _lock(file)
-            file.write(b"".join(map(_line, rows)))
-            _sync(file)
-            Path(name).chmod(self.path.stat().st_mode & 0o777)
-            Path(name).replace(self.path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        file = replace_content(self.path, b"".join(map(_line, rows)), ready=_lock)
+        self._held.enter_context(file)
         self._file = file  # the old one stays open, and locked, for whoever opened it just before
 
     def append(self, row: Row) -> None:
         """Add a row; on return it is on the disk."""
         self._file.write(_line(row))
         if self._regular:
-            _sync(self._file)
+            sync(self._file)
         else:
             self._file.flush()
 
@@ -123,11 +113,6 @@ def _row(line: bytes) -> Row | None:
 
 def _line(row: Row) -> bytes:
     return to_json(row).encode() + b"\n"
-
-
-def _sync(file: IO[bytes]) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def _lock(file: IO[bytes]) -> bool:

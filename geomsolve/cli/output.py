@@ -5,9 +5,7 @@ Flags that commands without a loss share stand here too: their help need not loa
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ from rich.console import Console
 
 from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
+from geomsolve.files import write_atomically
 from geomsolve.plots import check_file, render
 from geomsolve.questions.base import LossProblem, Problem
 from geomsolve.report import Report
@@ -32,30 +31,6 @@ def console(*, no_color: bool) -> Console:
     """A console for stdout: as wide as the terminal, 100 columns where there is none, markup and emoji off."""
     width = None if sys.stdout.isatty() else 100
     return Console(no_color=no_color or None, width=width, markup=False, emoji=False, highlight=False)
-
-
-def write_atomically(path: str | Path, content: str | bytes) -> None:
-    """Write ``content`` so that the file is at any moment either what it was or complete."""
-    target = Path(path).resolve()  # a link stays a link
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    if target.exists() and not target.is_file():  # a device such as /dev/null is written to, not replaced
-        target.write_bytes(data)
-        return
-    if not target.parent.is_dir():
-        raise InputError(f"there is no folder {str(target.parent)!r}", field="out")
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def refuse_overwriting(path: str | None, inputs: Iterable[str | Path], *, field: str) -> None:

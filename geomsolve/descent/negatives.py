@@ -82,9 +82,3 @@ def hardened(cosines: Tensor, logits: Tensor, hardness: float) -> Tensor:
     weight = hardness * cosines
     k = torch.tensor(float(cosines.shape[1]), dtype=cosines.dtype)
     return logits + weight - (torch.logsumexp(weight, 1, keepdim=True) - torch.log(k))
-
-
-def count_made(kinds: tuple[str, ...], negatives: int) -> int:
-    """How many synthetic negatives an anchor with that many negatives gets."""
-    hard = min(HARDEST, negatives)
-    return sum(max(1, round(KINDS[kind] * hard / HARDEST)) for kind in kinds)

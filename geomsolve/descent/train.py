@@ -25,8 +25,6 @@ from torch.nn.functional import normalize
 from geomsolve.descent.experiments import Experiment
 from geomsolve.errors import InputError
 
-OPTIMIZERS = ("adam", "sgd", "lbfgs")
-
 WINDOW = 50
 NOISY_WINDOW = 200
 """Steps between two looks at the way: more of them where the steps are random."""

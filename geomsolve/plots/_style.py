@@ -27,7 +27,7 @@ STYLE: Any = {
 }
 """matplotlib settings; text stays text in svg and pdf."""
 
-BLUE, ORANGE, GREEN, PURPLE, INK, FAINT = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#222222", "#9A9A9A"
+BLUE, ORANGE, GREEN, INK, FAINT = "#0072B2", "#D55E00", "#009E73", "#222222", "#9A9A9A"
 """Okabe & Ito's colours, which readers with any colour vision tell apart."""
 
 DIVERGING, SEQUENTIAL = "RdBu_r", "cividis"

@@ -22,9 +22,10 @@ from geomsolve.batch.ledger import Ledger, Row, reusable
 from geomsolve.batch.rows import EXIT_CODES, exit_code, row_of
 from geomsolve.batch.table import to_csv
 from geomsolve.batch.workers import BACKENDS, outcomes
-from geomsolve.cli.output import console, debug_option, no_color_option, refuse_overwriting, to_json, write_atomically
+from geomsolve.cli.output import console, debug_option, no_color_option, refuse_overwriting, to_json
 from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
+from geomsolve.files import write_atomically
 from geomsolve.questions.documents import Entry
 from geomsolve.words import counted
 

@@ -14,9 +14,10 @@ from rich.table import Table
 from geomsolve.analyses.fixes import Fix
 from geomsolve.analyses.realizable import CasesReport, RealizableReport, realizable
 from geomsolve.cli.options import output_options, solver_options, weighting_options
-from geomsolve.cli.output import Output, write_atomically
+from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, effort, proof_lines
 from geomsolve.errors import InputError
+from geomsolve.files import write_atomically
 from geomsolve.gram.types import FloatArray
 from geomsolve.questions.realizable import Realizable
 from geomsolve.weightings import REGISTRY

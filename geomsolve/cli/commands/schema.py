@@ -6,7 +6,8 @@ import json
 
 import click
 
-from geomsolve.cli.output import debug_option, write_atomically
+from geomsolve.cli.output import debug_option
+from geomsolve.files import write_atomically
 from geomsolve.losses import REGISTRY, aliases
 from geomsolve.questions.kinds import json_schema
 

@@ -14,9 +14,10 @@ from rich.text import Text
 
 from geomsolve.analyses.sweep import SweepReport, sweep
 from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss, stacked
-from geomsolve.cli.output import Output, write_atomically
+from geomsolve.cli.output import Output
 from geomsolve.cli.render import chosen, colour, loss_phrase, sparkline
 from geomsolve.errors import InputError
+from geomsolve.files import write_atomically
 from geomsolve.questions.sweep import Sweep
 from geomsolve.report import to_json
 from geomsolve.words import counted, listing, number, rounded
