@@ -10,6 +10,8 @@ With s = e^x the integrand is analytic in the strip |Im x| < pi/2 and decays at 
 rule converges like exp(-pi^2/step): step 1/4 is exact to rounding.  Gradient and curvature differentiate
 under the integral.  Derived for this project; enumeration over multinomials is its test.
 
+s X is made from logarithms, so that at low temperature neither s nor X overflows.
+
 Symbols: k ``negatives``, a0 ``base``, b ``factor``, r ``chance``, r(own|a) ``own``, phi^k through ``log_phi``.
 """
 
@@ -34,20 +36,26 @@ NEGLIGIBLE = 1e-12
 """Normalisers that carry less than this part of a row's largest one are left out of its curvature."""
 
 
+CAPPED = 50.0
+"""Logarithm of s X from which on e^{-s X} is 0; no larger one is told apart, so that nothing overflows."""
+
+TINY = log(1e-300)
+"""Logarithm of the least sum of exponentials: below it e^t is no floating-point number."""
+
+
 @dataclass(frozen=True)
 class Anchor:
-    """One anchor's distinct X, ``x`` (n,), and the ``place`` (m,) of each orbit's X among them; nodes ``s`` (N,);
-    e^{-b s X}, ``decay`` (N, n); log phi(b s), ``log_phi`` (N,)."""
+    """One anchor's distinct X: the ``place`` (m,) of each orbit's X among them, and their ``chance`` (n,); nodes ``s``
+    (N,); b s X, ``moved`` (N, n), no larger than e^50; e^{-b s X}, ``decay`` (N, n); log phi(b s), ``log_phi`` (N,);
+    r(own) e^{-b s}, ``own`` (N,)."""
 
-    x: FloatArray
     place: IntArray
+    chance: FloatArray
     s: FloatArray
+    moved: FloatArray
     decay: FloatArray
     log_phi: FloatArray
-
-
-TINY = 1e-300
-"""A sum of exponentials below this has lost its accuracy, or is 0."""
+    own: FloatArray
 
 
 class LogExpectation(Objective):
@@ -70,78 +78,94 @@ class LogExpectation(Objective):
         self.base, self.factor, self.negatives, self.scale = base, factor, negatives, scale
         self.unique_minimiser = unique_minimiser
 
-    def _nodes(self, x: FloatArray, chance: FloatArray, own: float) -> FloatArray:
-        """Quadrature nodes s for an anchor whose negatives have X = ``x`` with probability ``chance`` (or 1, ``own``).
-
-        Left of the first node the integrand is below 1e-18, since it is at most s (1 + E Y); right of the last
-        both e^{-s} and e^{-sY} are below 1e-18.
-        """
-        mean = self.base + self.factor * self.negatives * float(chance @ x + own)
-        low = min([float(x[chance > 0].min(initial=inf))] + ([1.0] if own > 0 else []))
-        least = self.base + self.factor * self.negatives * low
+    def _log_least(self, log_x: FloatArray, chance: FloatArray, own: float) -> float:
+        """Logarithm of the least Y; InputError where that is no floating-point number."""
+        low = min([float(log_x[chance > 0].min(initial=inf))] + ([0.0] if own > 0 else []))
+        least = low + log(self.factor * self.negatives)
+        if self.base:
+            least = float(np.logaddexp(least, log(self.base)))
         if least < TINY:
             raise InputError(
                 "too low for an exact expectation: where all negatives are far, e^(-2/t) is no floating-point number; "
                 "take 0.003 or more",
                 field="loss.temperature",
             )
-        start, stop = log(1e-18 / (1 + mean)), log(42 / min(1.0, least))
-        return np.exp(STEP * np.arange(np.floor(start / STEP), np.ceil(stop / STEP) + 1))
+        return least
+
+    def _log_nodes(self, log_x: FloatArray, chance: FloatArray, own: float) -> FloatArray:
+        """log s at the nodes for an anchor whose negatives have X = e^``log_x`` with probability ``chance`` (or 1,
+        ``own``).
+
+        Left of the first node the integrand is below 1e-18, since it is at most s (1 + E Y); right of the last
+        both e^{-s} and e^{-sY} are below 1e-18.
+        """
+        most = log(1 + self.base + self.factor * self.negatives) + max(0.0, float(log_x.max()))
+        stop = log(42) - min(0.0, self._log_least(log_x, chance, own))
+        return STEP * np.arange(np.floor((log(1e-18) - most) / STEP), np.ceil(stop / STEP) + 1)
 
     def _anchor(self, g: int, cosines: FloatArray) -> Anchor:
         """What value and derivatives at an anchor in orbit g are made of; equal X are treated once."""
-        x, place = np.unique(np.exp(self.scale * (cosines[g] - 1)), return_inverse=True)
+        log_x, place = np.unique(self.scale * (cosines[g] - 1), return_inverse=True)
         chance = np.bincount(place, weights=self.chance[g]).astype(np.float64)
-        s = self._nodes(x, chance, float(self.own[g]))
-        decay = np.expm1(-self.factor * s[:, None] * x)
-        own = np.expm1(-self.factor * s) * self.own[g]
+        log_s = self._log_nodes(log_x, chance, float(self.own[g]))
+        s = np.exp(log_s)
+        moved = np.exp(np.minimum(log_s[:, None] + log(self.factor) + log_x, CAPPED))
+        less = np.expm1(-moved) @ chance + np.expm1(-self.factor * s) * self.own[g]
         with np.errstate(divide="ignore"):
-            log_phi = np.log1p(np.maximum(decay @ chance + own, -1.0))
-        decay += 1
-        return Anchor(x, place, s, decay, log_phi)
+            log_phi = np.log1p(np.maximum(less, -1.0))
+        return Anchor(place, chance, s, moved, np.exp(-moved), log_phi, self.own[g] * np.exp(-self.factor * s))
 
-    def _power(self, k: int, s: FloatArray, log_phi: FloatArray) -> FloatArray:
-        """e^{-a0 s} phi(b s)^k at the nodes."""
-        return np.exp(-self.base * s + (k * log_phi if k else 0.0))
+    def _power(self, k: int, at: Anchor) -> FloatArray:
+        """The part e^{-a0 s} phi(b s)^k of E e^{-sY} at the nodes, or for a smaller k of its derivatives."""
+        power: FloatArray = np.exp(-self.base * at.s + (k * at.log_phi if k else 0.0))
+        return power
+
+    def _counted(self, g: int) -> float:
+        """How likely a draw counts for an anchor in orbit g: here all do."""
+        return 1.0
 
     def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
-        k, b = self.negatives, self.factor
+        k = self.negatives
         value, gradient = 0.0, np.zeros_like(self.chance)
         for g in np.flatnonzero(self.mass).tolist():
             at = self._anchor(g, cosines)
-            value += self.mass[g] * STEP * float(np.sum(np.exp(-at.s) - self._power(k, at.s, at.log_phi)))
-            weight = STEP * k * b * at.s * self._power(k - 1, at.s, at.log_phi)
-            gradient[g] = self.mass[g] * self.scale * self.chance[g] * (at.x * (weight @ at.decay))[at.place]
+            expected = STEP * float(np.sum(self._counted(g) * np.exp(-at.s) - self._power(k, at)))
+            value += self.mass[g] * expected
+            slope = STEP * k * self._power(k - 1, at) @ (at.moved * at.decay)
+            gradient[g] = self.mass[g] * self.scale * self.chance[g] * slope[at.place]
         return value, gradient
 
     def curvature(self, cosines: FloatArray) -> Curvature:
         """The second derivative at anchor g is diag(own) - sum_n pair_n terms_n terms_n', over the nodes n; the sum has
         low rank, so it is kept as a few normalisers a row."""
-        k, b = self.negatives, self.factor
+        k = self.negatives
         own = np.zeros_like(self.chance)
         normalisers: list[FloatArray] = [np.zeros((0, own.shape[1]))] * own.shape[0]
         for g in np.flatnonzero(self.mass).tolist():
             at = self._anchor(g, cosines)
-            weight = STEP * k * b * at.s * self._power(k - 1, at.s, at.log_phi)
-            straight = at.x * (weight @ at.decay - at.x * ((b * at.s * weight) @ at.decay))
+            straight = STEP * k * self._power(k - 1, at) @ (at.moved * (1 - at.moved) * at.decay)
             own[g] = self.mass[g] * self.scale**2 * self.chance[g] * straight[at.place]
             if k > 1:
-                pair = np.sqrt(STEP * k * (k - 1) * self._power(k - 2, at.s, at.log_phi)) * b * at.s
-                terms = pair[:, None] * at.decay * at.x
+                pair = np.sqrt(STEP * k * (k - 1) * self._power(k - 2, at))
+                terms = pair[:, None] * at.decay * at.moved
                 reach = terms.max(axis=1)
                 terms = terms[reach > NEGLIGIBLE**0.5 * reach.max()]
                 if terms.shape[0] > terms.shape[1]:
                     terms = np.asarray(
                         np.linalg.qr(terms, mode="r"), dtype=np.float64
                     )  # as many nodes as different X carry the same sum
-                chance = np.bincount(at.place, weights=self.chance[g])
-                sizes, turns = np.linalg.eigh((terms * chance) @ terms.T)
-                kept = turns[:, sizes > NEGLIGIBLE * sizes[-1]].T @ terms
-                normalisers[g] = np.sqrt(self.mass[g]) * self.scale * self.chance[g] * kept[:, at.place]
+                if terms.size:
+                    sizes, turns = np.linalg.eigh((terms * at.chance) @ terms.T)
+                    kept = turns[:, sizes > NEGLIGIBLE * sizes[-1]].T @ terms
+                    normalisers[g] = np.sqrt(self.mass[g]) * self.scale * self.chance[g] * kept[:, at.place]
         rows = np.zeros((max(n.shape[0] for n in normalisers), *own.shape))
         for g, normaliser in enumerate(normalisers):
             rows[: normaliser.shape[0], g] = normaliser[::-1]
         return RowCurvature(own, rows)
+
+    def _counts(self, own_drawn: int) -> bool:
+        """Whether a draw with so many of the anchor's own class counts: here all do."""
+        return True
 
     def cone_form(self) -> ConeForm | None:
         """Enumerate how often each class is drawn (a multinomial), if that is short enough."""
@@ -150,31 +174,37 @@ class LogExpectation(Objective):
         kinds = {g: np.flatnonzero(self.chance[g]) for g in anchors}
         if sum(comb(k + kinds[g].size, k) for g in anchors) > ENUMERATION_LIMIT:
             return None
-        mass: list[float] = []
-        offset: list[float] = []
-        terms: list[tuple[int, int, int, float]] = []
+        rows: list[Row] = []
         for g, others in kinds.items():
             has_own = bool(self.own[g] > 0)
             log_chance = [log(c) for c in ([float(self.own[g])] if has_own else []) + self.chance[g, others].tolist()]
             for drawn in compositions(k, others.size + has_own):
-                ways = sum(n * q - lgamma(n + 1) for n, q in zip(drawn, log_chance, strict=True))
-                constant = self.base + self.factor * (drawn[0] if has_own else 0)
-                offset.append(log(constant) if constant > 0 else -inf)
-                for h, n in zip(others, drawn[has_own:], strict=True):
-                    if n:
-                        terms.append((len(mass), g, int(h), log(self.factor * n)))
-                mass.append(float(self.mass[g]) * exp(lgamma(k + 1) + ways))
-        row, first, second, log_weight = (np.array(column) for column in zip(*terms, strict=True))
-        logs = LogTerms(
-            np.array(mass),
-            np.array(offset),
-            row.astype(np.int64),
-            first.astype(np.int64),
-            second.astype(np.int64),
-            log_weight.astype(np.float64),
-            self.scale,
-        )
-        return ConeForm(logs=logs)
+                own_drawn = drawn[0] if has_own else 0
+                if self._counts(own_drawn):
+                    ways = sum(n * q - lgamma(n + 1) for n, q in zip(drawn, log_chance, strict=True))
+                    mass = float(self.mass[g]) * exp(lgamma(k + 1) + ways)
+                    terms = {int(h): self.factor * n for h, n in zip(others, drawn[has_own:], strict=True) if n}
+                    rows.append((mass, self.base + self.factor * own_drawn, g, terms))
+        return ConeForm(logs=log_terms(rows, self.scale))
+
+
+Row = tuple[float, float, int, dict[int, float]]
+"""mass, constant, anchor g and {h: weight}: mass log(constant + sum_h weight_h e^{t_gh})."""
+
+
+def log_terms(rows: list[Row], scale: float) -> LogTerms:
+    """Enumerated rows as a conic solver takes them."""
+    terms = [(r, g, h, log(weight)) for r, (_, _, g, row) in enumerate(rows) for h, weight in row.items()]
+    row, first, second, log_weight = (np.array(column) for column in zip(*terms, strict=True))
+    return LogTerms(
+        np.array([mass for mass, *_ in rows]),
+        np.array([log(constant) if constant > 0 else -inf for _, constant, *_ in rows]),
+        row.astype(np.int64),
+        first.astype(np.int64),
+        second.astype(np.int64),
+        log_weight.astype(np.float64),
+        scale,
+    )
 
 
 def compositions(total: int, parts: int) -> list[tuple[int, ...]]:

@@ -23,7 +23,7 @@ import numpy as np
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.base import ConeForm, Curvature, Objective
-from geomsolve.objectives.expectation import STEP, LogExpectation
+from geomsolve.objectives.expectation import STEP, Anchor, LogExpectation
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.objectives.sampling import negative_distribution
 
@@ -49,24 +49,22 @@ class JointExpectation(LogExpectation):
         self.positive, self.positive_own = positive, 1 - positive.sum(axis=1)
         self.decoupled = decoupled
 
-    def _terms(self, g: int, cosines: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        """For an anchor in orbit g: nodes s (N,), s X and s X e^{-s X} (N, m), psi and log phi (N,)."""
-        x = np.exp(self.scale * (cosines[g] - 1))
-        s = self._nodes(x, self.chance[g], float(self.own[g]))
-        decay = np.exp(-s[:, None] * x)
-        less = np.expm1(-s[:, None] * x) @ self.chance[g] + np.expm1(-s) * self.own[g]
-        with np.errstate(divide="ignore"):
-            log_phi = np.log1p(np.maximum(less, -1.0))
-        first = np.ones_like(s) if self.decoupled else decay @ self.positive[g] + self.positive_own[g] * np.exp(-s)
-        return s, s[:, None] * x, s[:, None] * x * decay, first, log_phi
+    def _terms(self, g: int, cosines: FloatArray) -> tuple[Anchor, FloatArray, FloatArray]:
+        """For an anchor in orbit g: its expectation's parts, s X e^{-s X} (N, m), and psi (N,)."""
+        at = self._anchor(g, cosines)
+        decay = at.decay[:, at.place]
+        first = np.ones_like(at.s)
+        if not self.decoupled:
+            first = decay @ self.positive[g] + self.positive_own[g] * np.exp(-at.s)
+        return at, at.moved[:, at.place] * decay, first
 
     def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
         k = self.negatives
         value, gradient = 0.0, np.zeros_like(self.chance)
         for g in np.flatnonzero(self.mass).tolist():
-            s, _, moved, first, log_phi = self._terms(g, cosines)
-            all_k, one_less = self._power(k, s, log_phi), self._power(k - 1, s, log_phi)
-            expected = STEP * float(np.sum(np.exp(-s) - first * all_k))
+            at, moved, first = self._terms(g, cosines)
+            all_k, one_less = self._power(k, at), self._power(k - 1, at)
+            expected = STEP * float(np.sum(np.exp(-at.s) - first * all_k))
             aligned = float(self.positive[g] @ (cosines[g] - 1)) * self.scale
             value += self.mass[g] * (expected - aligned)
             slope = self.chance[g] * (k * (first * one_less) @ moved) - self.positive[g] / STEP
@@ -80,15 +78,15 @@ class JointExpectation(LogExpectation):
         m = self.mass.size
         dense = np.zeros((m, m, m))
         for g in np.flatnonzero(self.mass).tolist():
-            s, sx, moved, first, log_phi = self._terms(g, cosines)
+            at, moved, first = self._terms(g, cosines)
             chance = self.chance[g]
             positive = np.zeros_like(chance) if self.decoupled else self.positive[g]
-            one_less = k * self._power(k - 1, s, log_phi)
-            two_less = k * (k - 1) * self._power(max(k - 2, 0), s, log_phi)
-            straight = np.outer(self._power(k, s, log_phi), positive) + np.outer(first * one_less, chance)
+            one_less = k * self._power(k - 1, at)
+            two_less = k * (k - 1) * self._power(max(k - 2, 0), at)
+            straight = np.outer(self._power(k, at), positive) + np.outer(first * one_less, chance)
             mixed = (moved.T * one_less) @ moved * (np.outer(positive, chance) + np.outer(chance, positive))
             both = (moved.T * (first * two_less)) @ moved * np.outer(chance, chance)
-            bend = np.diag(np.sum(straight * moved * (1 - sx), axis=0)) - mixed - both
+            bend = np.diag(np.sum(straight * moved * (1 - at.moved[:, at.place]), axis=0)) - mixed - both
             dense[g] = self.mass[g] * self.scale**2 * STEP * bend
         return lambda change: np.einsum("ghj,gj->gh", dense, change)
 
