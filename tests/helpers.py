@@ -78,6 +78,14 @@ def multinomials(k: int, chance: dict[int, float]):
         yield probability, counts
 
 
+def hypergeometrics(k: int, counts: list[int]):
+    """Every way to take k samples out of ``counts`` without replacement: (probability, how often each class)."""
+    for drawn in itertools.product(*(range(min(n, k) + 1) for n in counts)):
+        if sum(drawn) == k:
+            ways = math.prod(math.comb(n, d) for n, d in zip(counts, drawn, strict=True))
+            yield ways / math.comb(sum(counts), k), Counter({c: d for c, d in enumerate(drawn) if d})
+
+
 def define(name: str, parameters: dict[str, Any], p: Any, counts: Any = None) -> Definition:
     """The loss ``name`` for class proportions ``p`` (K,), from its definition."""
     p = [float(x) for x in p]
@@ -95,10 +103,18 @@ def define(name: str, parameters: dict[str, Any], p: Any, counts: Any = None) ->
             return dict(enumerate(p))
         return {b: p[b] / sum(p[c] for c in others(a)) for b in others(a)}
 
-    def random_negatives(draws: int, sampling: str, base: float, factor: float) -> None:
+    def random_negatives(
+        draws: int, sampling: str, base: float, factor: float, *, finite: bool = False, positive: bool = False
+    ) -> None:
+        """``finite``: without replacement from the counts; ``positive``: an anchor without one adds nothing."""
         for a in classes:
-            for probability, drawn in multinomials(draws, negatives_of(a, sampling)):
+            left = [n - (c == a) for c, n in enumerate(counts)] if finite else []
+            for probability, drawn in (
+                hypergeometrics(draws, left) if finite else multinomials(draws, negatives_of(a, sampling))
+            ):
                 own = drawn.pop(a, 0)
+                if positive and not own:
+                    continue
                 d.rows.append((p[a] * probability, base + factor * own, {(a, b): factor * n for b, n in drawn.items()}))
 
     if name == "supcon" and get("full_batch"):
@@ -108,7 +124,8 @@ def define(name: str, parameters: dict[str, Any], p: Any, counts: Any = None) ->
                 d.rows.append((counts[a] / total, counts[a] - 1, {(a, b): counts[b] for b in others(a)}))
     elif name == "supcon" and get("batch"):
         views = get("views", 2)
-        random_negatives(get("batch") - 1, "iid", views - 1, views)
+        finite = get("replacement") == "no"
+        random_negatives(get("batch") - 1, "iid", views - 1, views, finite=finite, positive=views == 1)
     elif name == "supcon":
         d.rows = [(p[a], p[a], {(a, b): p[b] for b in others(a)}) for a in classes]
     elif name in ("infonce", "dcl"):
@@ -155,6 +172,9 @@ LOSSES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("supcon", {"temperature": 0.5, "full_batch": True}),
     ("supcon", {"temperature": 0.5, "batch": 4}),
     ("supcon", {"temperature": 1.0, "batch": 3, "views": 3}),
+    ("supcon", {"temperature": 0.5, "batch": 4, "views": 1}),
+    ("supcon", {"temperature": 0.5, "batch": 5, "replacement": "no"}),
+    ("supcon", {"temperature": 0.5, "batch": 4, "views": 1, "replacement": "no"}),
     ("infonce", {"temperature": 0.5}),
     ("infonce", {"temperature": 0.5, "form": "mean", "sampling": "supervised"}),
     ("infonce", {"temperature": 0.5, "negatives": 3}),

@@ -389,7 +389,7 @@ BAD = {
         ["--props", "0.5,0.5", "--loss", "infonce", "--negatives", "0"],
         "--negatives: wanted a whole number, at least 1, or inf, got '0'",
     ),
-    "views": (["--props", "0.5,0.5", "--batch", "8", "--views", "1"], "--views: wanted a whole number, at least 2"),
+    "views": (["--props", "0.5,0.5", "--batch", "8", "--views", "0"], "--views: wanted a whole number, at least 1"),
     "views alone": (["--props", "0.5,0.5", "--views", "2"], "--views: .*give the batch size too"),
     "full batch": (["--props", "0.5,0.5", "--full-batch"], "--full-batch: a full batch needs class counts"),
     "full batch of singles": (["--counts", "1,1", "--full-batch"], "--full-batch: every class has one sample"),

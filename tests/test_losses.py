@@ -359,7 +359,10 @@ def test_multinomials_of_the_tests_are_a_distribution():
         ("supcon", {"temperature": math.inf}, "loss.temperature", "above 0"),
         ("supcon", {"temperature": "warm"}, "loss.temperature", "'warm'"),
         ("supcon", {"batch": 1}, "loss.batch", "at least 2"),
-        ("supcon", {"batch": 4, "views": 1}, "loss.views", "at least 2"),
+        ("supcon", {"batch": 4, "views": 0}, "loss.views", "at least 1"),
+        ("supcon", {"batch": 2, "views": 1}, "loss.batch", "the loss is 0 everywhere"),
+        ("supcon", {"batch": 4, "replacement": "maybe"}, "loss.replacement", "yes, no"),
+        ("supcon", {"replacement": "no"}, "loss.replacement", "batch size too"),
         ("supcon", {"batch": 2.5}, "loss.batch", "whole number"),
         ("supcon", {"views": 2}, "loss.views", "batch size too"),
         ("supcon", {"batch": 4, "full_batch": True}, "loss.batch", "leave out the batch size"),
@@ -394,3 +397,34 @@ def test_digamma_limit_of_the_frullani_integral():
     s = np.exp(STEP * np.arange(-180, 200))
     for k in (1, 2, 5):
         assert STEP * np.sum(np.exp(-s) - (1 + s) ** -k) == pytest.approx(float(digamma(k)), abs=1e-12)
+
+
+@pytest.mark.parametrize("negatives", [1, 2, 3, 8])
+@pytest.mark.parametrize("temperature", [0.003, 0.005, 0.02])
+def test_low_temperatures_are_finite(negatives, temperature):
+    """Without a positive in the denominator Y is e^{-2/t} at least, and s up to 42 over that; nothing may overflow,
+    not even at iterates that are no Gram matrix."""
+    orbits = orbits_of_counts((96, 26, 3))
+    objective = make_loss("dcl", {"temperature": temperature, "negatives": negatives}).objective(orbits)
+    for gram in (random_gram(np.random.default_rng(1), 3), 4 - 3 * np.eye(3), 2 * np.eye(3) - 1):
+        value, gradient = objective.evaluate(gram)
+        bent = objective.curvature(gram)(1 - np.eye(3))
+        assert np.isfinite(value)
+        assert np.isfinite(gradient).all()
+        assert np.isfinite(bent).all()
+    if negatives == 1:  # then E log Y is linear
+        weights = orbits.proportions * (1 - np.eye(3)) * orbits.proportions[:, None]
+        assert value == pytest.approx(float(np.sum(weights * (gram - 1))) / temperature, rel=1e-12)
+        np.testing.assert_allclose(gradient, weights / temperature, rtol=1e-11)
+
+
+def test_low_temperatures_are_answered(run):
+    """One negative: F is linear, and the largest class stands against the others: -2/t sum of p_1 (p_2 + p_3) twice."""
+    flags = ("imbalance", "--loss", "dcl", "-t", ".005", "--counts", "96,26,3", "--json")
+    answer = run(*flags, "--negatives", 1)
+    assert (answer.code, answer.stderr) == (0, "")
+    assert answer.json["value"] == pytest.approx(-2 * 96 * 29 / 125**2 * 2 / 0.005, rel=1e-10)
+    assert answer.json["structure"]["kind"] == "minority collapse"
+    many = run(*flags, "--negatives", 3)
+    assert (many.code, many.stderr) == (0, "")
+    assert many.json["certified"]

@@ -12,7 +12,7 @@ solved.  On the way there groups of classes may merge, which ``merging.py`` find
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, log
 from typing import Any, ClassVar
@@ -99,10 +99,11 @@ def path_over(over: str, loss: Loss, classes: Classes) -> Path:
         )
     orbits = Orbits.of(classes.proportions, classes.class_counts)
     given = getattr(loss, over)
+    population = {key: None for key in ("batch", "views", "replacement") if key in loss.takes()}
 
     def at(x: float) -> tuple[Objective, Orbits]:
         if over == "batch" and x == inf:
-            return loss.replace(batch=None, views=None).objective(orbits), orbits
+            return loss.replace(**population).objective(orbits), orbits
         return loss.replace(**{over: int(x) if over != "temperature" and x < inf else x}).objective(orbits), orbits
 
     if over == "temperature":
@@ -110,10 +111,16 @@ def path_over(over: str, loss: Loss, classes: Classes) -> Path:
         return Path(over, at, _geometric(*TEMPERATURES, SCAN), partial, given)
     if getattr(loss, "full_batch", False):
         raise InputError("the full batch has one size; leave out --full-batch to vary the batch", field="over")
-    least = 2 if over == "batch" else 1
+    least, most = loss.range_of(over, orbits)
     beyond = [round(x) for x in np.geomspace(EVERY, MOST_WHOLE, 13)][1:]
-    scan = (*map(float, range(least, EVERY + 1)), *map(float, beyond), inf)
-    partial = (*map(float, [least, least + 1, 4, 6, 8, 12, 16, 24, 32, 64, 128, EVERY]), *map(float, beyond[::4]), inf)
+
+    def within(numbers: Sequence[float]) -> tuple[float, ...]:
+        return (*(float(x) for x in numbers if least <= x < most), most)
+
+    scan = within([*range(int(least), EVERY + 1), *beyond])
+    partial = within(
+        [least, least + 1, *(x for x in (4, 6, 8, 12, 16, 24, 32, 64, 128, EVERY) if x > least + 1), *beyond[::4]]
+    )
     return Path(over, at, scan, partial, inf if given is None else given, whole=True)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from abc import abstractmethod
 from dataclasses import dataclass
+from math import inf
 from typing import Any, ClassVar
 
 from geomsolve.errors import InputError, nearest
@@ -65,6 +66,10 @@ class Loss(Choice):
                 f"give a batch size, or the classes, or, for {self.name}, negatives if it takes them", field="batch"
             )
         return batch
+
+    def range_of(self, name: str, orbits: Orbits) -> tuple[float, float]:
+        """The least and the most, maybe inf, that a whole-numbered parameter ``name`` can be for these classes."""
+        return 1, inf
 
     @classmethod
     def takes(cls) -> dict[str, Parameter]:

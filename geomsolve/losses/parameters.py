@@ -37,7 +37,14 @@ FORM = Parameter(
     "Whether the negatives' exponentials are summed or averaged.",
 )
 BATCH = Parameter("batch", ("--batch",), whole(2), "B", "Samples in a random batch (default: the population limit).")
-VIEWS = Parameter("views", ("--views",), whole(2), "V", "Augmented views of each sample in a batch (default 2).")
+VIEWS = Parameter("views", ("--views",), whole(1), "V", "Augmented views of each sample in a batch (default 2).")
+REPLACEMENT = Parameter(
+    "replacement",
+    ("--replacement",),
+    choice("yes", "no"),
+    "yes|no",
+    "Whether a batch may hold a sample twice; no, as data loaders draw, needs counts (default yes; levels: no).",
+)
 FULL_BATCH = Parameter("full_batch", ("--full-batch",), switch, "", "One batch holds the whole set; needs counts.")
 EPSILON = Parameter(
     "epsilon",

@@ -4,8 +4,11 @@
     random batch  F = sum_a p_a E log( V - 1 + V sum_{j=1..B-1} e^{t_{a c_j}} ),  c_j ~ p    (B samples, V views)
     full batch    F = sum_a (n_a / N) log( n_a - 1 + sum_{b != a} n_b e^{t_ab} )         (one batch, self excluded)
 
-In the full batch an anchor whose class has one sample has no positive; it adds nothing to the loss (the usual
-implementations skip it), though it still is a negative of the others.  Source: Khosla et al. 2020, loss L_out.
+Random batches are drawn with replacement, so that a sample may come twice; ``replacement`` no draws them from the
+counts without, as data loaders do (``objectives/finite_draws.py``).  An anchor without a positive, of a class with one
+sample in the full batch or that came once in a batch of one view (``objectives/one_view.py``), adds nothing to the loss
+(the usual implementations skip it), though it still is a negative of the others.  Source: Khosla et al. 2020, loss
+L_out.
 
 Levels, N = V B embeddings in a batch: total collapse log(N - 1), random start E log sum_{N-1} e^{c/tau}; balanced
 batches, m = N / K of a class, have the optimum log((m - 1) + (N - m) e^{-K / ((K-1) tau)}).  With one view an anchor
@@ -18,7 +21,7 @@ Symbols: p_a ``proportions``, n_a ``counts``, tau ``temperature``, B ``batch``, 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import log
+from math import inf, log
 from typing import ClassVar
 
 import numpy as np
@@ -26,14 +29,18 @@ import numpy as np
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Alias, Loss, register
-from geomsolve.losses.parameters import BATCH, FULL_BATCH, TEMPERATURE, VIEWS
+from geomsolve.losses.parameters import BATCH, FULL_BATCH, REPLACEMENT, TEMPERATURE, VIEWS
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.expectation import LogExpectation
+from geomsolve.objectives.finite_draws import FiniteDraws
 from geomsolve.objectives.levels import Optimum, Scale, Training, no_positive_probability
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.objectives.one_view import OneView
 from geomsolve.objectives.random_start import random_log_sum
 from geomsolve.registry import parameter
+
+MOST_COUNTS = 200
+"""Distinct counts up to which batches without replacement are solved: a gradient takes seconds beyond."""
 
 
 @register
@@ -54,6 +61,7 @@ class SupCon(Loss):
     batch: int | None = parameter(BATCH, None)
     views: int | None = parameter(VIEWS, None)
     full_batch: bool = parameter(FULL_BATCH, False)
+    replacement: str | None = parameter(REPLACEMENT, None)
 
     def __post_init__(self) -> None:
         if self.full_batch and self.batch is not None:
@@ -62,6 +70,14 @@ class SupCon(Loss):
             raise InputError("views matter only within a batch; give the batch size too", field="loss.views")
         if self.batch is not None and self.views is None:
             object.__setattr__(self, "views", 2)
+        if self.replacement is not None and self.batch is None:
+            raise InputError("it is about random batches; give the batch size too", field="loss.replacement")
+        if self.batch == 2 and self.views == 1:
+            raise InputError(
+                "with two samples of one view an anchor with a positive has no negative, so the loss is 0 everywhere; "
+                "take a larger batch",
+                field="loss.batch",
+            )
 
     def objective(self, orbits: Orbits) -> Objective:
         p, n = orbits.proportions, orbits.sizes
@@ -84,6 +100,10 @@ class SupCon(Loss):
         if self.batch is None:
             return LogSum(orbits.others * p, p, n * p, scale, unique_minimiser=True)
         assert self.views is not None
+        if self.replacement == "no":
+            return self._without_replacement(orbits, self.batch, self.views)
+        if self.views == 1:
+            return OneView(orbits, self.batch, self.temperature)
         return LogExpectation(
             orbits.others * p,
             p,
@@ -94,6 +114,42 @@ class SupCon(Loss):
             scale=scale,
             unique_minimiser=True,
         )
+
+    def range_of(self, name: str, orbits: Orbits) -> tuple[float, float]:
+        if name != "batch":
+            return super().range_of(name, orbits)
+        most = inf
+        if self.replacement == "no" and orbits.counts is not None:
+            most = float(orbits.sizes @ orbits.counts)
+        return 3 if self.views == 1 else 2, most
+
+    def _without_replacement(self, orbits: Orbits, batch: int, views: int) -> Objective:
+        counts = orbits.counts
+        if counts is None or np.any(counts != np.round(counts)):
+            raise InputError(
+                "batches without replacement are drawn from the samples of each class; this needs whole counts, not "
+                "shares",
+                field="loss.replacement",
+            )
+        total = int(orbits.sizes @ counts)
+        if batch > total:
+            raise InputError(
+                f"a batch of {batch:,} cannot be drawn without replacement from {total:,} samples; take a smaller one",
+                field="loss.batch",
+            )
+        if views == 1 and counts.max() < 2:
+            raise InputError(
+                "every class has one sample, so in one view no anchor has a positive and the loss is 0 everywhere; "
+                "give a class two samples or take two views",
+                field="loss.views",
+            )
+        if orbits.n_orbits > MOST_COUNTS:
+            raise InputError(
+                f"{orbits.n_orbits:,} distinct counts are too many for batches without replacement, at most "
+                f"{MOST_COUNTS} are solved; leave it out, or round the counts so that more classes share one",
+                field="loss.replacement",
+            )
+        return FiniteDraws(orbits, batch, views, self.temperature)
 
     def levels(self, training: Training) -> Scale:
         if self.full_batch:
@@ -109,9 +165,7 @@ class SupCon(Loss):
             balanced = Optimum(self.replace(batch=None, views=None, full_batch=True).objective(counted), counted)
         if not training.instances:
             lonely = no_positive_probability(orbits, batch, views)
-            drawn = self.replace(batch=batch, views=views) if views > 1 else None
-            objective = drawn.objective(orbits) if drawn else OneView(orbits, batch, self.temperature)
-            batches = Optimum(objective, orbits)
+            batches = Optimum(self.replace(batch=batch, views=views).objective(orbits), orbits)
         heard = 1.0 if balanced else 1 - lonely  # anchors without a positive contribute 0, whatever the embeddings
         return Scale(
             heard * log(n_embeddings - 1),
