@@ -139,7 +139,7 @@ def test_yaware_target_and_least_dimension():
     equal = solve(Realizable(weighting="yaware", labels="circle:8", temperature=1.0))
     assert (small.least_dimension, equal.least_dimension) == (3, 2)
     assert small.target["radius"] == pytest.approx(np.sqrt(0.5))
-    points = read_labels("circle:8")
+    points = read_labels("circle:8").points
     np.testing.assert_allclose(small.attained, 1 - 0.5 * squared(points) / 2, atol=1e-12)
     assert small.unique
     assert small.optimum["residual"] < 1e-12
@@ -189,7 +189,7 @@ def test_ages_without_self_pairs_are_realizable_for_an_interval_of_constants():
 def test_the_euclidean_weighting_is_always_attained_by_the_labels(labels):
     sigma, tau = 2.0, 0.3
     report = solve(Realizable(weighting="euclidean", labels=labels, sigma=sigma, temperature=tau))
-    points = read_labels(labels)
+    points = read_labels(labels).points
     hull = np.linalg.matrix_rank(points - points.mean(axis=0), tol=1e-9)
     assert (report.verdict, report.unique, report.least_dimension) == ("realizable", True, hull)
     assert procrustes(report.points, np.sqrt(tau) / sigma * points, shift=True)[0] < 1e-7

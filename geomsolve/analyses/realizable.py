@@ -245,8 +245,8 @@ def _understood(problem: Realizable, weighting: Weighting) -> dict[str, Any]:
     known = understood(problem, **weighting.parameters(), similarity=similarity)
     if weighting.name == "xclr":
         known["target_temperature"] = problem.target_temperature or problem.temperature
-    if isinstance(problem.labels, tuple) and len(problem.labels) > SHOWN:
-        known["labels"] = f"{len(problem.labels):,} labels"
+    if isinstance(known.get("labels"), tuple) and len(known["labels"]) > SHOWN:
+        known["labels"] = f"{len(known['labels']):,} labels"
     return known
 
 

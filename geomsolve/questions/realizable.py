@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from geomsolve.questions.base import Problem
-from geomsolve.reading.labels import read_labels, read_matrix
+from geomsolve.questions.data import PartialMatrix, Points
+from geomsolve.reading.labels import read_labels
+from geomsolve.reading.matrices import read_partial
 
 if TYPE_CHECKING:
     from geomsolve.gram.types import FloatArray
@@ -26,16 +27,14 @@ class Realizable(Problem):
 
     kind: Literal["realizable"] = "realizable"
     weighting: str = Field(description="supcon, soft-supcon, yaware, euclidean, xclr or custom")
-    labels: str | tuple[float, ...] | tuple[tuple[float, ...], ...] | None = Field(
-        None, description="scalars, vectors, a file or a generator such as line:9"
-    )
+    labels: Points | None = Field(None, description="scalars, vectors, a file or a generator such as line:9")
     temperature: float = Field(0.1, gt=0, allow_inf_nan=False)
     sigma: float | None = Field(None, gt=0, allow_inf_nan=False, description="width of the kernel on labels")
     kernel: str | None = Field(None, description="gaussian, epanechnikov, exponential, linear or cosine")
     epsilon: float | None = Field(None, gt=0, le=1, description="weight across classes")
     target_temperature: float | None = Field(None, gt=0, allow_inf_nan=False, description="temperature of the labels")
-    weights: str | tuple[tuple[float | None, ...], ...] | None = Field(None, description="matrix of weights, custom")
-    target: str | tuple[tuple[float | None, ...], ...] | None = Field(
+    weights: PartialMatrix | None = Field(None, description="matrix of weights, custom")
+    target: PartialMatrix | None = Field(
         None, description="matrix of wanted cosines (or squared distances, for Euclidean latents), custom"
     )
     similarity: Literal["cosine", "euclidean"] | None = Field(None, description="of the latents; default: as made for")
@@ -48,47 +47,35 @@ class Realizable(Problem):
         1e-10, gt=0, lt=1, description="an eigenvalue this small, relative to the largest, counts as zero"
     )
 
-    @field_validator("labels", "weights", "target", mode="before")
+    @field_validator("labels", mode="before")
     @classmethod
-    def _plain(cls, value: Any, info: ValidationInfo) -> Any:
-        """Standard input is read once, here; arrays become tuples, so that the problem stays plain data."""
-        if value is None:
-            return None
-        base, labels = info.data.get("base"), info.field_name == "labels"
-        if isinstance(value, str) and value.strip() == "-":
-            value = read_labels(value)
-        if hasattr(value, "tolist"):
-            value = value.tolist()
-        if isinstance(value, list):
-            value = tuple(value)
-        if isinstance(value, tuple):
-            value = tuple(tuple(row) if isinstance(row, list) else row for row in value)
-        read = read_labels(value, base, info.data.get("seed", 0)) if labels else read_matrix(value, base)
-        return value if isinstance(value, (str, tuple)) else tuple(map(tuple, read))
+    def _read_labels(cls, value: Any, info: ValidationInfo) -> Any:
+        return None if value is None else read_labels(value, info.data.get("base"), info.data.get("seed", 0))
+
+    @field_validator("weights", "target", mode="before")
+    @classmethod
+    def _read_matrix(cls, value: Any, info: ValidationInfo) -> Any:
+        return None if value is None else read_partial(value, info.data.get("base"))
 
     @field_validator("arc", "sample")
     @classmethod
     def _fits(cls, value: Any, info: ValidationInfo) -> Any:
         given = info.data.get("labels")
         if value is not None and given is not None:
-            read = read_labels(given, info.data.get("base"), info.data.get("seed", 0))
-            if info.field_name == "arc" and read.shape[1] != 1:
+            count, columns = given.points.shape
+            if info.field_name == "arc" and columns != 1:
                 raise ValueError("only scalar labels can be bent onto an arc; these are vectors")
-            if info.field_name == "sample" and value > read.shape[0]:
-                raise ValueError(f"there are only {read.shape[0]:,} labels, fewer than {value:,}")
+            if info.field_name == "sample" and value > count:
+                raise ValueError(f"there are only {count:,} labels, fewer than {value:,}")
         return value
-
-    @cached_property
-    def _all_labels(self) -> FloatArray:
-        assert self.labels is not None
-        return read_labels(self.labels, self.base, self.seed)
 
     @property
     def points(self) -> FloatArray:
         """The labels (n, d) in force: sampled and bent where that was asked for."""
         import numpy as np
 
-        labels = self._all_labels
+        assert self.labels is not None
+        labels = self.labels.points
         if self.sample is not None:
             kept = np.random.default_rng(self.seed).choice(labels.shape[0], self.sample, replace=False)
             labels = labels[np.sort(kept)]
@@ -96,10 +83,13 @@ class Realizable(Problem):
 
     def matrix(self, field: str) -> FloatArray:
         """``weights`` or ``target`` as an array (n, n), nan where missing."""
-        return read_matrix(getattr(self, field), self.base)
+        held: FloatArray = getattr(self, field).values
+        return held
 
     def changed(self, **settings: Any) -> Realizable:
-        """The same question with some fields changed to values known to be valid."""
+        """The same question with some fields changed to values known to be valid; ``labels`` may be text."""
+        if isinstance(settings.get("labels"), str):
+            settings["labels"] = read_labels(settings["labels"], self.base, self.seed)
         return self.model_copy(update=settings)
 
     @property

@@ -10,7 +10,7 @@ from rich.table import Table
 from geomsolve.cli.output import console, debug_option, json_option, no_color_option, to_json
 from geomsolve.losses import REGISTRY
 from geomsolve.reading.datasets import EXAMPLES, dataset
-from geomsolve.reading.labels import GENERATORS
+from geomsolve.reading.generators import GENERATORS
 from geomsolve.report import head
 from geomsolve.weightings import REGISTRY as WEIGHTINGS
 
