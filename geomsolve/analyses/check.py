@@ -396,5 +396,5 @@ def pairs_of_samples(problem: CheckWeighting, z: FloatArray, spherical: bool) ->
 def as_check(problem: Imbalance | Realizable) -> Check | CheckWeighting:
     """The check of the same question."""
     kind: type[Check | CheckWeighting] = Check if isinstance(problem, Imbalance) else CheckWeighting
-    shared = {name: getattr(problem, name) for name in problem.model_fields_set & set(kind.model_fields)}
-    return kind(**{name: value for name, value in shared.items() if name != "kind"})
+    known = {*kind.model_fields, *(problem.model_extra or {})} - {"kind"}
+    return kind(**{name: getattr(problem, name) for name in problem.model_fields_set & known})

@@ -244,7 +244,7 @@ def _understood(problem: Realizable, weighting: Weighting) -> dict[str, Any]:
     similarity = problem.similarity or weighting.similarity
     known = understood(problem, **weighting.parameters(), similarity=similarity)
     if weighting.name == "xclr":
-        known["target_temperature"] = problem.target_temperature or problem.temperature
+        known["target_temperature"] = known.get("target_temperature", problem.temperature)
     if isinstance(known.get("labels"), tuple) and len(known["labels"]) > SHOWN:
         known["labels"] = f"{len(known['labels']):,} labels"
     return known

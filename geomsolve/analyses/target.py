@@ -138,11 +138,7 @@ def _times_log(logs: FloatArray, factor: FloatArray) -> FloatArray:
 
 def weighting_of(problem: Realizable) -> Weighting:
     """The weighting that a problem names, with its parameters; matrices are read."""
-    parameters = problem.parameters
-    for field in ("weights", "target"):
-        if field in parameters:
-            parameters[field] = problem.matrix(field)
-    return make_weighting(problem.weighting, parameters)
+    return make_weighting(problem.weighting, problem.parameters)
 
 
 def target_of(problem: Realizable, weighting: Weighting) -> Target:

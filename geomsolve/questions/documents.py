@@ -139,9 +139,9 @@ def _problem(data: dict[str, Any], base: Path) -> Problem:
     try:
         problem = model(**{key: value for key, value in data.items() if key in known}, base=base)
     except InputError as error:
-        errors += _all(error)
+        errors.append(error)
     if errors:
-        raise InputError(errors[0].message, field=errors[0].field, rest=tuple(errors[1:]))
+        raise InputError.together(errors)
     return problem
 
 

@@ -14,7 +14,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 from geomsolve.gram.types import FloatArray
-from geomsolve.registry import Choice, Registry
+from geomsolve.registry import WEIGHTINGS, Choice
 
 
 class Weighting(Choice):
@@ -45,10 +45,10 @@ class Weighting(Choice):
         return {}
 
 
-REGISTRY: Registry[Weighting] = Registry("weighting")
+REGISTRY = WEIGHTINGS
 register = REGISTRY.register
 
 
 def make_weighting(name: str, parameters: dict[str, Any]) -> Weighting:
-    """The weighting called ``name``; a parameter that it does not take is an :class:`InputError`."""
-    return REGISTRY.find(name, parameters, field="weighting")(**parameters)
+    """The weighting called ``name`` with the given parameters, checked; the rest take their defaults."""
+    return REGISTRY.make(name, parameters, field="weighting")

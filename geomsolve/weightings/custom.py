@@ -16,7 +16,9 @@ import numpy as np
 
 from geomsolve.errors import InputError
 from geomsolve.gram.types import FloatArray
+from geomsolve.registry import parameter
 from geomsolve.weightings.base import Weighting, register
+from geomsolve.weightings.parameters import TARGET, WEIGHTS
 
 SYMMETRY = 1e-9
 """Entries ij and ji may differ by this much, relative to the largest entry."""
@@ -37,8 +39,8 @@ class Custom(Weighting):
     )
     source: ClassVar[str] = "yours"
 
-    weights: FloatArray | None = None
-    target: FloatArray | None = None
+    weights: FloatArray | None = parameter(WEIGHTS, None)
+    target: FloatArray | None = parameter(TARGET, None)
 
     def __post_init__(self) -> None:
         if (self.weights is None) == (self.target is None):

@@ -15,7 +15,9 @@ from typing import ClassVar
 import numpy as np
 
 from geomsolve.gram.types import FloatArray
+from geomsolve.registry import parameter
 from geomsolve.weightings.base import Weighting, register
+from geomsolve.weightings.parameters import EPSILON
 
 
 @register
@@ -35,7 +37,7 @@ class SoftSupConWeights(Weighting):
     )
     source: ClassVar[str] = "SupCon with dense weights, read as a distance geometry problem"
 
-    epsilon: float = 0.1
+    epsilon: float = parameter(EPSILON, 0.1)
 
     def log_weights(self, labels: FloatArray, temperature: float, similarity: str) -> FloatArray:
         return np.where(np.eye(labels.shape[0]) > 0, 0.0, log(self.epsilon))

@@ -14,7 +14,9 @@ import numpy as np
 
 from geomsolve.errors import InputError
 from geomsolve.gram.types import FloatArray
+from geomsolve.registry import parameter
 from geomsolve.weightings.base import Weighting, register
+from geomsolve.weightings.parameters import TARGET_TEMPERATURE
 
 
 @register
@@ -32,7 +34,7 @@ class XCLR(Weighting):
     )
     source: ClassVar[str] = "Sobal et al. 2024, X-CLR"
 
-    target_temperature: float | None = None
+    target_temperature: float | None = parameter(TARGET_TEMPERATURE, None)
 
     def log_weights(self, labels: FloatArray, temperature: float, similarity: str) -> FloatArray:
         if labels.shape[1] == 1:

@@ -15,8 +15,10 @@ import numpy as np
 
 from geomsolve.errors import InputError
 from geomsolve.gram.types import FloatArray
+from geomsolve.registry import parameter
 from geomsolve.weightings.base import Weighting, register
-from geomsolve.weightings.kernels import distances, kernel, sharpened
+from geomsolve.weightings.kernels import KERNELS, distances, sharpened
+from geomsolve.weightings.parameters import KERNEL, SIGMA
 
 FARTHEST = 1e100
 """Distance of labels, in units of sigma, whose square is still far from overflowing."""
@@ -38,18 +40,15 @@ class YAware(Weighting):
     )
     source: ClassVar[str] = "Dufumier et al. 2021, y-Aware InfoNCE"
 
-    sigma: float = 1.0
-    kernel: str = "gaussian"
-
-    def __post_init__(self) -> None:
-        kernel(self.kernel)
+    sigma: float = parameter(SIGMA, 1.0)
+    kernel: str = parameter(KERNEL, "gaussian")
 
     def log_weights(self, labels: FloatArray, temperature: float, similarity: str) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):
             apart = distances(labels) / self.sigma
         if not apart.max(initial=0.0) < FARTHEST:
             raise InputError(f"labels lie up to {apart.max():.3g} sigma apart; give a larger sigma", field="sigma")
-        return kernel(self.kernel).log(apart)
+        return KERNELS[self.kernel].log(apart)
 
     def rescaled(self, ratio: float) -> dict[str, float]:
-        return sharpened(kernel(self.kernel).power, self.sigma, ratio)
+        return sharpened(KERNELS[self.kernel].power, self.sigma, ratio)

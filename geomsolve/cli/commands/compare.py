@@ -15,7 +15,7 @@ from rich.table import Table
 from geomsolve.analyses.compare import UNIT, CompareReport, compare
 from geomsolve.cli.commands.check import cosine
 from geomsolve.cli.commands.imbalance import setting
-from geomsolve.cli.options import loss_options, output_options, solver_options, split_loss
+from geomsolve.cli.options import Command, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output, refuse_overwriting
 from geomsolve.errors import InputError
 from geomsolve.gram.simplex import simplex_cosine
@@ -26,7 +26,9 @@ MOST_PAIRS = 12
 """Rows of the table: the pairs of classes that differ most."""
 
 
-@click.command("compare", epilog="Example: geomsolve compare embeddings.npy --labels labels.npy --temperature 0.1")
+@click.command(
+    "compare", cls=Command, epilog="Example: geomsolve compare embeddings.npy --labels labels.npy --temperature 0.1"
+)
 @click.argument("embeddings", metavar="EMBEDDINGS")
 @click.option("--labels", required=True, metavar="FILE", help="The class of each row: npy, txt, file.csv:column, ...")
 @loss_options

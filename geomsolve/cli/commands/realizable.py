@@ -13,7 +13,7 @@ from rich.table import Table
 
 from geomsolve.analyses.fixes import Fix
 from geomsolve.analyses.realizable import CasesReport, RealizableReport, realizable
-from geomsolve.cli.options import output_options, solver_options, weighting_options
+from geomsolve.cli.options import Command, output_options, solver_options, weighting_options
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, effort, proof_lines
 from geomsolve.errors import InputError
@@ -27,7 +27,9 @@ FEW = 12
 """Labels up to which a whole table is printed."""
 
 
-@click.command("realizable", epilog="Example: geomsolve realizable --weighting yaware --labels 20,25,30 --sigma 5")
+@click.command(
+    "realizable", cls=Command, epilog="Example: geomsolve realizable --weighting yaware --labels 20,25,30 --sigma 5"
+)
 @weighting_options
 @click.option("--check", is_flag=True, help="Also train free features and compare (geomsolve check; needs torch).")
 @solver_options
@@ -135,15 +137,19 @@ def sentence(report: RealizableReport) -> str:
 def setting(report: RealizableReport) -> str:
     """What was asked, with every parameter in force."""
     p = report.problem
-    shown = [f"temperature {p['temperature']:g}"]
-    for key in ("sigma", "kernel", "epsilon", "target_temperature", "dim", "arc", "sample"):
-        if p.get(key) is not None:
-            value = p[key]
-            shown.append(f"{key.replace('_', ' ')} {value if isinstance(value, str) else f'{value:g}'}")
+    shown = in_force(p, "dim", "arc", "sample")
     shown.append(f"self pairs {p['self_pairs']}d")
     shown.append(f"weights normalised by {p['normalise']}")
     samples = f"{counted(report.orbits.n_classes, 'sample')}, {report.orbits.n_orbits:,} different"
     return f"Weighting {p['weighting']}, {', '.join(shown)}; {samples}."
+
+
+def in_force(problem: dict[str, Any], *more: str) -> list[str]:
+    """The temperature, the parameters of the weighting but for matrices, and ``more`` settings, each with its value."""
+    takes = REGISTRY[problem["weighting"]].takes()
+    keys = ["temperature", *(key for key, declared in takes.items() if not declared.values.matrix), *more]
+    values = {key: problem[key] for key in keys if problem.get(key) is not None}
+    return [f"{key.replace('_', ' ')} {x if isinstance(x, (str, bool)) else f'{x:g}'}" for key, x in values.items()]
 
 
 def show_geometry(report: RealizableReport, screen: Console) -> None:
@@ -297,13 +303,7 @@ def show_cases(report: CasesReport, screen: Console, *, quiet: bool) -> None:
     if quiet:
         return
     p = report.problem
-    shown = [f"temperature {p['temperature']:g}"]
-    shown += [
-        f"{key.replace('_', ' ')} {p[key] if isinstance(p[key], str) else f'{p[key]:g}'}"
-        for key in ("sigma", "kernel", "epsilon", "target_temperature", "dim")
-        if p.get(key) is not None
-    ]
-    screen.print(f"\nReference label sets at {', '.join(shown)}, self pairs {p['self_pairs']}d:\n")
+    screen.print(f"\nReference label sets at {', '.join(in_force(p, 'dim'))}, self pairs {p['self_pairs']}d:\n")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for name in ("labels", "what they are", "verdict"):
         table.add_column(name)
