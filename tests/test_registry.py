@@ -221,7 +221,7 @@ def test_a_changed_question_keeps_within_the_declarations():
 def test_a_changed_question_reads_its_own_labels():
     question = Realizable(**FLAT)
     assert question.points.shape == (3, 1)
-    assert question.changed(labels=(1.0, 2.0)).points.shape == (2, 1)
+    assert question.changed(labels="1,2").points.shape == (2, 1)
 
 
 def test_every_wrong_parameter_of_a_loss_is_named():
