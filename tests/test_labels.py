@@ -5,16 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from geomsolve.reading import labels, matrices
-from geomsolve.reading.generators import GENERATORS
-
-
-def read_labels(*given, **more):
-    return labels.read_labels(*given, **more).points
-
-
-def read_matrix(*given):
-    return matrices.read_partial(*given).values
+from geomsolve.reading.labels import GENERATORS, read_labels, read_matrix
 
 
 @pytest.mark.parametrize(

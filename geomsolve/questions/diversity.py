@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from geomsolve.questions.base import Problem
-from geomsolve.questions.data import Matrix
-from geomsolve.reading.latents import read_latents
+from geomsolve.reading.latents import check_unit, generate, is_generated, read_points
 from geomsolve.reading.lists import read_numbers
-from geomsolve.reading.matrices import read_matrix
-from geomsolve.reading.source import FloatArray
+from geomsolve.reading.matrices import FloatArray, Rows, as_rows, read_matrix
 from geomsolve.words import counted
 
 SAME_COORDINATE = 1e-9
@@ -31,24 +29,29 @@ class Diversity(Problem):
     """
 
     kind: Literal["diversity"] = "diversity"
-    latents: Matrix = Field(description="points on the unit sphere: sphere:200:3, rings:7x10, @file or rows")
+    latents: Rows = Field(description="points on the unit sphere: sphere:200:3, rings:7x10, @file or rows")
     masses: tuple[float, ...] | None = Field(None, description="how frequent each point is (default: equally)")
     kappa: float | None = Field(None, ge=0, allow_inf_nan=False, description="concentration of positives")
     temperature: float = Field(0.1, gt=0, allow_inf_nan=False)
     shared_coordinates: int | None = Field(None, ge=1, description="positives agree in the first so many coordinates")
-    support: Matrix | None = Field(None, description="n x n, not 0 where j may be a positive of i")
-    edges: Matrix | None = Field(None, description="pairs i, j (from 0) that are positives of each other")
+    support: Rows | None = Field(None, description="n x n, not 0 where j may be a positive of i")
+    edges: Rows | None = Field(None, description="pairs i, j (from 0) that are positives of each other")
     corrected: bool = Field(False, description="restrict the denominator to pairs that may be positives")
 
     @field_validator("latents", mode="before")
     @classmethod
     def _read_latents(cls, value: Any, info: ValidationInfo) -> Any:
-        return read_latents(value, info.data.get("base"), info.data.get("seed", 0))
+        if isinstance(value, str) and is_generated(value):
+            generate(value, 0)
+            return value
+        rows = as_rows(value, info.data.get("base"))
+        check_unit(read_matrix(rows, info.data.get("base")))
+        return rows
 
     @field_validator("support", "edges", mode="before")
     @classmethod
     def _read_pairs(cls, value: Any, info: ValidationInfo) -> Any:
-        return None if value is None else read_matrix(value, info.data.get("base"))
+        return None if value is None else as_rows(value, info.data.get("base"))
 
     @field_validator("masses", mode="before")
     @classmethod
@@ -74,14 +77,14 @@ class Diversity(Problem):
         if self.shared_coordinates is not None and self.shared_coordinates > d:
             raise ValueError(f"{self.shared_coordinates} shared coordinates, but the latents have {d}")
         if self.support is not None:
-            shape = self.support.values.shape
+            shape = read_matrix(self.support, self.base).shape
             if shape != (n, n):
                 raise ValueError(f"the support matrix is {shape[0]} x {shape[1]}, but there are {n} points")
             empty = np.flatnonzero(~self.positives.any(axis=1))
             if empty.size:
                 raise ValueError(f"row {empty[0] + 1} of the support is zero: that point has no positive")
         if self.edges is not None:
-            edges = self.edges.values
+            edges = read_matrix(self.edges, self.base)
             if edges.shape[1] != 2:
                 raise ValueError(f"an edge is a pair of points, but the rows of edges hold {edges.shape[1]} numbers")
             wrong = np.argwhere((edges != np.floor(edges)) | (edges < 0) | (edges >= n))
@@ -95,9 +98,7 @@ class Diversity(Problem):
     @cached_property
     def points(self) -> FloatArray:
         """The latents (n, d), of length 1."""
-        points = self.latents.points
-        unit: FloatArray = points / np.linalg.norm(points, axis=1, keepdims=True)
-        return unit
+        return read_points(self.latents, self.seed, self.base)
 
     @cached_property
     def mass(self) -> FloatArray:
@@ -120,9 +121,9 @@ class Diversity(Problem):
             shared = self.points[:, : self.shared_coordinates]
             allowed = np.abs(shared[:, None] - shared[None]).max(axis=2) <= SAME_COORDINATE
         elif self.support is not None:
-            allowed = self.support.values != 0
+            allowed = read_matrix(self.support, self.base) != 0
         elif self.edges is not None:
-            first, second = self.edges.values.astype(np.int64).T
+            first, second = read_matrix(self.edges, self.base).astype(np.int64).T
             allowed = np.eye(n, dtype=np.bool_)
             allowed[first, second] = allowed[second, first] = True
         return allowed

@@ -18,8 +18,6 @@ from ruamel.yaml import events as ev
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.reader import ReaderError
 
-from geomsolve.errors import InputError
-
 MOST_BYTES = 2**25
 """Size of a file that is read; longer lists belong into an @file."""
 
@@ -41,12 +39,12 @@ class Place:
     column: int = 1
 
 
-class YamlError(InputError):
+class YamlError(ValueError):
     """What is wrong with a document, and where."""
 
     def __init__(self, message: str, place: Place) -> None:
         super().__init__(message)
-        self.place = place
+        self.message, self.place = message, place
 
 
 @dataclass(eq=False, slots=True)
