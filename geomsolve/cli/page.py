@@ -6,9 +6,7 @@ rest.  It is made from rows as ``geomsolve batch`` writes them.
 
 from __future__ import annotations
 
-import importlib
 import re
-import shlex
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Any
 
 from geomsolve import plots
 from geomsolve._version import __version__
-from geomsolve.cli.main import flag_of
+from geomsolve.cli.again import command_of
 from geomsolve.words import counted
 
 Row = dict[str, Any]
@@ -36,43 +34,6 @@ LABELS = {
     "seconds": "seconds",
 }
 """What the parts of a proof and of an effort are called, in the order in which they stand."""
-
-DEFAULTS = {"solver": "auto", "tolerance": 1e-6, "seed": 0}
-
-LONGEST_COMMAND = 2000
-"""Characters beyond which a command is given by its problem file instead of by flags."""
-
-
-def command_of(row: Row) -> str:
-    """A command line that answers the problem of a row again: by flags where they are few, else by its file."""
-    words = ["geomsolve", str(row["command"])]
-    problem = row["problem"]
-    loss = problem.get("loss")
-    settings = {key: value for key, value in problem.items() if DEFAULTS.get(key) != value}
-    if isinstance(loss, dict):
-        settings["loss"] = loss.get("name")
-        settings.update({f"loss.{key}": value for key, value in loss.items() if key != "name"})
-    command = importlib.import_module(f"geomsolve.cli.commands.{row['command']}").command
-    known = {flag for parameter in command.params for flag in parameter.opts}
-    for key, value in settings.items():
-        flag = flag_of(key)
-        if value is None or value is False or flag not in known:  # what has no flag was derived from what has one
-            continue
-        if value is True:
-            words.append(flag)
-        elif isinstance(value, dict):
-            words += [word for name in row.get("axes", value) for word in (flag, f"{name}={_listed(value[name])}")]
-        else:
-            words += [flag, _listed(value)]
-    line = shlex.join(words)
-    return line if len(line) <= LONGEST_COMMAND else shlex.join(["geomsolve", "batch", str(row["file"])])
-
-
-def _listed(value: Any) -> str:
-    """A value as a flag takes it."""
-    if isinstance(value, list) and value and isinstance(value[0], list):
-        return ";".join(_listed(part) for part in value)
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def name_of(row: Row) -> str:

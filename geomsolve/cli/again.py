@@ -1,0 +1,115 @@
+"""The command that answers the problem of a row again.
+
+By flags, where these mean the same problem: the words are read back as the command reads them, and the problem they
+make is compared with that of the row.  Else the problem itself, as one document, is what ``geomsolve solve`` reads.
+Files that the problem names are named from the current folder.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+
+from geomsolve.cli.main import flag_of
+from geomsolve.errors import InputError
+from geomsolve.losses import make_loss
+from geomsolve.questions.base import LossProblem, Problem
+from geomsolve.questions.kinds import kind_of
+
+Row = dict[str, Any]
+
+ABOUT = {"title", "why", "expect"}
+"""Keys that say something about a problem without changing its answer."""
+
+LONGEST = 2000
+"""Characters beyond which the file that holds the problem is named instead."""
+
+
+def command_of(row: Row) -> str:
+    """A command line for bash that answers the problem of a row again."""
+    problem = {key: value for key, value in row["problem"].items() if key not in ABOUT and value is not None}
+    problem = _from_here(problem, Path(str(row["file"])).parent)
+    wanted = _meaning(problem)
+    words = by_flags(row, problem, wanted)
+    if words is not None:
+        line = shlex.join(words)
+    elif wanted is not None:
+        line = f"echo {shlex.quote(json.dumps(problem))} | geomsolve solve -"
+    else:
+        line = ""
+    return line if 0 < len(line) <= LONGEST else shlex.join(["geomsolve", "batch", str(row["file"])])
+
+
+def by_flags(row: Row, problem: dict[str, Any], wanted: dict[str, Any] | None) -> list[str] | None:
+    """The words of the row's own command, or None where they would mean another problem than ``wanted``."""
+    command: click.Command = importlib.import_module(f"geomsolve.cli.commands.{row['command']}").command
+    flags = {flag for parameter in command.params for flag in parameter.opts if isinstance(parameter, click.Option)}
+    arguments = {parameter.name for parameter in command.params if isinstance(parameter, click.Argument)}
+    words = ["geomsolve", str(row["command"])]
+    read: dict[str, Any] = {"kind": problem["kind"]}
+    for key, value in problem.items():
+        if key in Problem.model_fields and value == Problem.model_fields[key].default:
+            continue
+        parts = value.items() if key == "loss" else [("", value)]
+        for part, inner in parts:
+            flag = flag_of(f"{key}.{part}" if part else key)
+            into = read.setdefault("loss", {}) if part else read
+            if key in arguments:
+                words.append(_listed(inner))
+            elif flag not in flags or inner is None or inner is False:
+                continue
+            elif inner is True:
+                words.append(flag)
+            elif isinstance(inner, dict):
+                for name in row.get("axes", inner):
+                    words += [flag, f"{name}={_listed(inner[name])}"]
+                into[key] = inner
+                continue
+            else:
+                words += [flag, _listed(inner)]
+            into[part or key] = inner if isinstance(inner, bool) else _listed(inner)
+    return words if wanted is not None and _same(_meaning(read), wanted) else None
+
+
+def _listed(value: Any) -> str:
+    """A value as a flag takes it."""
+    if isinstance(value, (list, tuple)) and value and isinstance(value[0], (list, tuple)):
+        return ";".join(_listed(part) for part in value)
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _meaning(problem: dict[str, Any]) -> dict[str, Any] | None:
+    """The problem as it is understood, defaults filled in; None where it is not."""
+    try:
+        made = kind_of(problem)(**problem)
+        plain = made.model_dump(exclude=ABOUT)
+        if isinstance(made, LossProblem):
+            loss = make_loss(made.loss.name, made.loss.parameters, instances=made.instances)
+            plain["loss"] = {"name": made.loss.name, **loss.parameters()}
+    except InputError:
+        return None
+    return plain
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two meanings are equal; a list may stand as the text that means it."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    return bool(one == other) or (isinstance(one, str) and isinstance(other, tuple) and one == _listed(other))
+
+
+def _from_here(value: Any, folder: Path) -> Any:
+    """``value`` with the files in it, which are named from ``folder``, named from the current one."""
+    if isinstance(value, dict):
+        return {key: _from_here(inner, folder) for key, inner in value.items()}
+    if not isinstance(value, str) or folder == Path():
+        return value
+    mark = "@" if value.startswith("@") else ""
+    name, colon, column = value.removeprefix("@").partition(":")
+    there = folder / name
+    return f"{mark}{there}{colon}{column}" if name and there.is_file() else value
