@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import comb, exp, log
 
 import numpy as np
@@ -163,7 +164,8 @@ def test_batch_of_a_problem_with_views():
 
 def test_collapsed_all_along(run):
     arguments = ["threshold", "--props", "0.7,0.2,0.1", "-t", "3", "--batch", "64", "--over", "batch"]
-    assert run(*arguments).stdout.startswith("Nothing changes: collapse is optimal at every batch from 2 to inf.")
+    said = " ".join(run(*arguments).stdout.split())
+    assert re.match(r"No change was found: collapse is optimal at all \d+ batch sizes looked at, from 2 to inf\.", said)
     answer = run(*arguments, "--json").json
     assert answer["threshold"] is None
     assert answer["collapsed"] is True
@@ -175,7 +177,7 @@ def test_never_and_why():
     hinge = solve(Threshold(props=[0.8, 0.15, 0.05], over="majority", loss={"name": "triplet", "margin": 1.9}))
     tied = solve(Threshold(props=[0.4, 0.4, 0.2]))
     spectral = solve(Threshold(props=[0.8, 0.1, 0.1], over="majority", loss="spectral"))
-    for report, word in ((two, "two classes"), (hinge, "move apart"), (tied, "equal shares"), (spectral, "at every")):
+    for report, word in ((two, "two classes"), (hinge, "move apart"), (tied, "equal shares"), (spectral, "looked at")):
         assert report.threshold is None
         assert report.collapsed_above is None
         assert word in report.reason
@@ -205,6 +207,70 @@ def test_partial_merging_by_solving_on_both_sides(props, loss, merging):
             answer = solve(Imbalance(props=props, loss={**loss, "temperature": factor * after["from"]}))
             assert answer.certified
             assert answer.groups() == stage["groups"]
+
+
+SOFT = {"name": "soft-supcon", "epsilon": 0.01}
+NEIGHBOURS = {
+    "100,10,10,12,3": (SOFT, 2.35473, ["2", "3"]),
+    "100,10,10,9,1": (SOFT, None, ["2", "3"]),
+    "258,29,29,29,1,19": (SOFT, None, ["2", "3", "4"]),
+    "300,25,25,26,5": (SOFT, None, ["2", "3"]),
+    "292,23,23,26,6,17": (SOFT, None, ["2", "3"]),
+    "205,21,21,26,26,14": ({"name": "sigmoid", "bias": -3, "sampling": "supervised"}, None, ["2", "3"]),
+}
+"""Counts in which classes of another size lie near equal ones: loss, where known the temperature from which the equal
+ones are at one point (found independently), and their names."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("counts", NEIGHBOURS)
+def test_equal_classes_merge_by_themselves_with_others_near(counts):
+    loss, known, group = NEIGHBOURS[counts]
+    counts = [int(n) for n in counts.split(",")]
+    report = solve(Threshold(counts=counts, loss=loss))
+    first = report.path[1]
+    assert first["groups"] == [group]
+    if known is not None:
+        assert first["from"] == pytest.approx(known, abs=1e-5)
+    # they stay together on the way into collapse, and no stage is empty again
+    assert report.path[0]["groups"] == []
+    assert report.path[-1]["groups"] == [[str(a) for a in range(2, len(counts) + 1)]]
+    for stage in report.path[1:]:
+        assert any(set(group) <= set(other) for other in stage["groups"])
+    assert report.merging[0] == group
+    # the solved distance, which no dual matrix is asked for, falls to rounding exactly there
+    a, b = int(group[0]) - 1, int(group[1]) - 1
+    for factor, together in ((0.999, False), (1.0005, True)):
+        answer = solve(
+            Imbalance(counts=counts, solver="manifold", loss={**loss, "temperature": factor * first["from"]})
+        )
+        distance = 1 - answer.gram[a, b]
+        assert distance < 1e-10 if together else distance > 1e-5
+
+
+def test_partial_merging_in_the_command(run):
+    arguments = ["threshold", "--counts", "100,10,10,12,3", "--loss", "soft-supcon", "--epsilon", "0.01"]
+    steps = run(*arguments, "--json").json["path"]
+    # (temperature by an independent computation)
+    assert [s["from"] for s in steps if s["groups"] == [["2", "3"]]] == [pytest.approx(2.35473, abs=1e-5)]
+    text = " ".join(run(*arguments).stdout.split())
+    assert "(start) none found 2.35473 2 and 3 2.64009 2, 3, 4 and 5" in text
+
+
+@pytest.mark.parametrize(
+    ("counts", "loss", "words"),
+    [
+        ("34,33,33", ["--loss", "spectral", "--over", "majority"], "No full collapse was found: .* looked at"),
+        (
+            "8,1,1",
+            ["--loss", "triplet", "--margin", "1.9", "--over", "majority"],
+            "No full collapse can occur: triplet",
+        ),
+        ("4,4,2", [], "No full collapse can occur: the largest classes have equal shares"),
+    ],
+)
+def test_not_found_is_not_none(run, counts, loss, words):
+    assert re.match(words, " ".join(run("threshold", "--counts", counts, *loss).stdout.split()))
 
 
 def test_two_equal_largest_classes_still_let_smaller_ones_merge():

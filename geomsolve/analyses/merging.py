@@ -1,17 +1,12 @@
 """Which classes coincide at the optimum, and where along a path do they merge?
 
-A *merger* is a set of groups of classes, each group at one point.  Its best geometry is the optimum of a smaller
-problem, F restricted to geometries in which each group is one vector; it is an optimum of the whole problem iff
-that geometry X (K x d, G = X X') passes the certificate:
+Candidates come from solving, proofs from the certificate (``proof/collapse.py``).  Classes that the solver left close
+to each other form a tree: groups at a generous distance, which fall apart into smaller ones at smaller distances.  The
+coarsest groups are tried first.  Each trial solves the smaller problem in which every group is one point and reads the
+multipliers there; groups that these show to be pulled apart are replaced by their parts.  What passes is an optimum;
+what does not pass is not found, which is not a proof that there is none.
 
-    S X = 0   (no force pulls a member away from its group: the small problem only balances whole groups)
-    S psd     (no split lowers F to second order)
-
-S X = 0 puts the range of G into the null space of S, so the smallest eigenvalue of S on the rest decides, and its
-sign changes where the merger begins or ends.  The same holds with the whole minority merged, where the small
-problem has two points and its answer is known (``proof/collapse.py``).  Derived for this project.
-
-Symbols: G ``cosines`` (orbit form), S ``dual``, range of G ``reached``.
+Symbols: 1 - C ``distances``.
 """
 
 from __future__ import annotations
@@ -21,55 +16,44 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from geomsolve.gram.orbits import Orbits
-from geomsolve.gram.structure import coinciding
+from geomsolve.gram.structure import Structure, classify
+from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.merged import Merged, Merger
-from geomsolve.proof.certificate import collapse_is_optimal, dual_blocks
-from geomsolve.proof.collapse import has_majority
+from geomsolve.proof.certificate import collapse_is_optimal
+from geomsolve.proof.collapse import Verdict, dual_rank, has_majority, held_together, judge
 from geomsolve.proof.crossings import changes
+from geomsolve.solvers.base import Answer
 from geomsolve.solvers.choose import solve_objective
 from geomsolve.solvers.manifold import solve_manifold
 
-SUSPICION = (1e-3, 1e-5, 1e-7)
-"""Distances 1 - cosine below which classes are suspected to coincide; the certificate then decides."""
+CLOSEST, FARTHEST, PER_ROOT = 1e-7, 1e-3, 30.0
+"""Distances 1 - cosine up to which classes are suspected to coincide, the certificate then deciding: 30 sqrt(gap),
+since F is flat to second order in them where a merger begins, within these limits."""
 
-FORCE = 1e-7
-"""Largest |S X|, relative to the entries of S, that counts as no force."""
-
-SOLVED = 1e-12
-"""Eigenvalues of S, relative to its entries, below which the small problem's own accuracy hides their sign."""
-
-WIDE = 1.02
-"""Ratio of an interval's ends above which a third state may hide in it, so that only solving tells."""
+EQUAL = 1e-10
+"""Distances at which classes coincide in a solved geometry unless the certificate denies it."""
 
 ONE_PLACE = 1e-6
 """Changes closer than this, relatively, are one: right at a change no solver tells which classes coincide."""
 
 PARTIAL_ORBITS = 24
-"""Distinct proportions up to which partial mergers are looked for; each point of the scan is solved."""
+"""Distinct proportions up to which mergers are tried, each solved, at one point and along a path; at one point of a
+larger problem the multipliers of the geometry found decide."""
+
+FINER = 8.0
+"""Ratio of distances from one trial to the next."""
+
+TRIALS = 20
+"""Mergers tried for one problem before nothing counts as found."""
 
 
-def merger_margin(objective: Objective, orbits: Orbits, merger: Merger) -> float:
-    """Smallest eigenvalue of S, off the range of G, at the best geometry of a merger; -inf if a force is left.
-
-    The merger is optimal iff this is >= 0.
-    """
+def best_geometry(objective: Objective, orbits: Orbits, merger: Merger) -> FloatArray:
+    """Orbit cosines (m, m) of the best geometry in which each group of the merger is one point."""
     small = Merged(objective, orbits, merger)
-    cosines = np.ones((1, 1))
-    if small.orbits.n_orbits > 1 or small.orbits.sizes[0] > 1:
-        cosines = solve_manifold(small, small.orbits).cosines
-    cosines = small.expand(cosines)
-    dual = dual_blocks(orbits, cosines, objective.gradient(cosines))
-    gram = orbits.gram_blocks(cosines)
-    values, vectors = np.linalg.eigh(gram.quotient)
-    reached = vectors[:, values > 1e-9 * orbits.n_classes]
-    size = float(np.abs(dual.quotient).sum())
-    if np.abs(dual.quotient @ reached).max() > FORCE * size:
-        return -np.inf
-    rest = float(np.linalg.eigvalsh(dual.quotient + size * reached @ reached.T)[0])
-    points = (orbits.sizes > 1) & (gram.contrast < 1e-9)
-    margin = min(rest, float(dual.contrast[points].min(initial=np.inf)))
-    return 0.0 if abs(margin) <= SOLVED * size else margin
+    if small.orbits.n_orbits == 1 and small.orbits.sizes[0] == 1:
+        return small.expand(np.ones((1, 1)))
+    return small.expand(solve_manifold(small, small.orbits).cosines)
 
 
 def full_merger(orbits: Orbits) -> Merger | None:
@@ -81,21 +65,92 @@ def is_optimal(objective: Objective, orbits: Orbits, merger: Merger) -> bool:
     """Whether the best geometry of the merger is an optimum of the whole problem."""
     if merger == full_merger(orbits):
         return collapse_is_optimal(objective, orbits)
-    return merger_margin(objective, orbits, merger) >= 0
+    return judge(objective, orbits, merger, best_geometry(objective, orbits, merger)).optimal
 
 
-def optimal_merger(objective: Objective, orbits: Orbits) -> Merger:
-    """Which classes coincide at the optimum: found by solving, then decided by the certificate."""
+def any_near(orbits: Orbits, cosines: FloatArray, distance: float) -> bool:
+    """Whether any two classes are within ``distance``."""
+    close = cosines >= 1 - distance
+    inner = close.diagonal().copy()
+    return bool(np.any(inner & (orbits.sizes > 1)) or close.sum() > inner.sum())
+
+
+def births(orbits: Orbits, cosines: FloatArray) -> FloatArray:
+    """(m, m): the distance from which on the classes of two orbits, or of one on the diagonal, can be one point."""
+    distances = np.maximum(1 - cosines, 0.0)
+    own = np.where(orbits.sizes > 1, np.diag(distances), 0.0)
+    between: FloatArray = np.maximum(distances, np.maximum.outer(own, own))
+    np.fill_diagonal(between, own)
+    return between
+
+
+def groups_within(orbits: Orbits, born: FloatArray, among: Sequence[int], distance: float) -> Merger:
+    """The orbits ``among`` in groups linked by ``born`` (m, m) at most ``distance``, where two classes or more meet."""
+    close = born <= distance
+    close &= close.diagonal()[:, None] & close.diagonal()
+    linked_at_all = (close.sum(axis=1) > 1) | ((orbits.sizes > 1) & close.diagonal())
+    left = [g for g in among if linked_at_all[g]]
+    found = []
+    while left:
+        group, reach = [], [left.pop(0)]
+        while reach:
+            g = reach.pop()
+            group.append(g)
+            linked = [h for h in left if close[g, h]]
+            left = [h for h in left if h not in linked]
+            reach += linked
+        if orbits.sizes[group].sum() > 1:
+            found.append(tuple(sorted(group)))
+    return tuple(sorted(found))
+
+
+def parts(orbits: Orbits, born: FloatArray, group: tuple[int, ...]) -> Merger:
+    """The groups that ``group`` falls into below the distance at which it is one, and :data:`FINER` times below.
+
+    Classes that do coincide stand out by more than that.  () where nothing is left to try.
+    """
+    inside = np.unique(born[np.ix_(group, group)])
+    whole = next(d for d in inside if groups_within(orbits, born, group, float(d)) == (group,))
+    return groups_within(orbits, born, group, float(min(whole / FINER, np.nextafter(whole, -1.0))))
+
+
+def optimal_merger(objective: Objective, orbits: Orbits, answer: Answer | None = None) -> Merger:
+    """Which classes coincide at the optimum: proposed by an ``answer``, decided by the certificate.
+
+    What is returned is an optimum's.  () where nothing was found: the classes are apart, or no trial passed.
+    """
     full = full_merger(orbits)
-    if full is not None and is_optimal(objective, orbits, full):
+    suspected = answer is None or any_near(orbits, answer.solution.cosines, FARTHEST)
+    if suspected and full is not None and is_optimal(objective, orbits, full):
         return full
-    cosines = solve_objective(objective, orbits).solution.cosines
-    for distance in SUSPICION:
-        groups = coinciding(orbits, cosines, distance)
-        merger = tuple(sorted(tuple(sorted({int(orbits.index[a]) for a in group})) for group in groups))
-        if merger and is_optimal(objective, orbits, merger):
-            return merger
+    answer = answer or solve_objective(objective, orbits)
+    cosines = answer.solution.cosines
+    near = min(FARTHEST, max(CLOSEST, PER_ROOT * max(answer.certificate.gap, 0.0) ** 0.5))
+    if not any_near(orbits, cosines, near):
+        return ()
+    if orbits.n_orbits > PARTIAL_ORBITS:
+        return held_together(objective, orbits, cosines)
+    born = births(orbits, cosines)
+    merger = groups_within(orbits, born, range(orbits.n_orbits), near)
+    for _ in range(TRIALS):
+        if not merger:
+            break
+        verdict = Verdict(-np.inf, merger)
+        if merger != full:
+            geometry = best_geometry(objective, orbits, merger)
+            verdict = judge(objective, orbits, merger, geometry)
+        if verdict.optimal:
+            return completed(objective, orbits, merger, geometry)
+        innocent = tuple(group for group in merger if group not in verdict.guilty)
+        merger = tuple(sorted(sum((parts(orbits, born, group) for group in verdict.guilty), innocent)))
     return ()
+
+
+def completed(objective: Objective, orbits: Orbits, merger: Merger, geometry: FloatArray) -> Merger:
+    """The merger with all that coincides in its best ``geometry`` besides, if that passes too."""
+    more = groups_within(orbits, births(orbits, geometry), range(orbits.n_orbits), EQUAL)
+    wider = more != merger and all(any(set(group) <= set(other) for other in more) for group in merger)
+    return more if wider and is_optimal(objective, orbits, more) else merger
 
 
 def merging_path(
@@ -103,7 +158,8 @@ def merging_path(
 ) -> list[tuple[float, Merger]]:
     """Which classes coincide along a path: (from which x on, merger), the first at the start of the scan.
 
-    ``at(x)`` is the problem at x, its orbits in the same order everywhere.
+    ``at(x)`` is the problem at x, its orbits in the same order everywhere.  Mergers that begin and end between two
+    neighbouring points of the scan are not found.
     """
 
     def merged(merger: Merger) -> int:
@@ -114,7 +170,7 @@ def merging_path(
         fine, coarse = sorted((before, after), key=merged)
         if is_optimal(objective, orbits, coarse):
             return coarse
-        if width <= WIDE or (fine and is_optimal(objective, orbits, fine)):
+        if width <= 1 + ONE_PLACE or (fine and is_optimal(objective, orbits, fine)):
             return fine
         return optimal_merger(objective, orbits)
 
@@ -126,3 +182,20 @@ def merging_path(
         else:
             stages.append((change.at, change.after))
     return [stage for i, stage in enumerate(stages) if i == 0 or stage[1] != stages[i - 1][1]]
+
+
+def structure_at(objective: Objective, orbits: Orbits, answer: Answer) -> tuple[Structure, int]:
+    """The name of an answer's geometry, and how many dimensions it spans.
+
+    Which classes coincide, and which short directions count, is decided by the dual matrix; by the tolerance of
+    ``gram/structure.py`` only where there is none: losses with kinks or not convex, or angles that are not resolved.
+    """
+    cosines = answer.solution.cosines
+    gap = max(answer.certificate.gap, 0.0) if objective.below is None else 0.0
+    if not (objective.decides and answer.resolved):
+        structure = classify(orbits, cosines, gap)
+        return structure, orbits.rank(cosines, structure.tolerance)
+    merger = optimal_merger(objective, orbits, answer)
+    groups = [tuple(np.flatnonzero(np.isin(orbits.index, group)).tolist()) for group in merger]
+    structure = classify(orbits, cosines, gap, groups=tuple(sorted(groups)))
+    return structure, dual_rank(objective, orbits, cosines, structure.tolerance)

@@ -160,11 +160,12 @@ def collapse_changes(path: Path) -> list[Change[bool]]:
 class ThresholdReport(Report):
     """Where collapse sets in.
 
-    ``threshold`` {over, value, unit} is the change nearest to the problem as given, or None with a ``reason``;
+    ``threshold`` {over, value, unit} is the change nearest to the problem as given, or None with a ``reason``, which
+    says whether there can be none or none was found (``possible``);
     ``collapsed_above`` says on which side of it classes are collapsed; ``changes`` lists all.  ``collapsed`` is the
     state of the problem as given, whose place on the path is ``current``.  ``path`` lists which groups of classes
-    share a point from which value on (None: from the start); ``merging`` the same groups in the order in which
-    they form on the way into collapse.  Both are None where partial mergers were not looked for.
+    share a point from which value on (None: from the start), as far as found; ``merging`` the same groups in the order
+    in which they form on the way into collapse.  ``path`` is None where partial mergers were not looked for.
     """
 
     command: ClassVar[str] = "threshold"
@@ -178,6 +179,7 @@ class ThresholdReport(Report):
     collapsed_above: bool | None
     changes: list[dict[str, Any]]
     collapsed: bool | None
+    possible: bool
     current: float
     searched: dict[str, float]
     path: list[dict[str, Any]] | None
@@ -193,6 +195,7 @@ class ThresholdReport(Report):
 
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         plain = super().to_dict(**detail)
+        del plain["possible"]  # said by reason
         plain["classes"] = [
             {"name": name, "proportion": p} for name, p in zip(self.names, self.proportions, strict=True)
         ]
@@ -212,6 +215,7 @@ def threshold(problem: Threshold) -> ThresholdReport:
             field="loss.hardness",
         )
     reason = impossible(objective, orbits, loss)
+    possible = reason is None
     if reason is None:
         found = collapse_changes(path)
         if not found:
@@ -221,7 +225,6 @@ def threshold(problem: Threshold) -> ThresholdReport:
     if objective.decides and orbits.n_classes > 2 and orbits.n_orbits <= PARTIAL_ORBITS:
         stages = _stages(path, found, names)
     upwards = nearest is None or nearest.after
-    possible = objective.decides and has_majority(orbits)
     return ThresholdReport(
         problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
         names=names,
@@ -233,7 +236,8 @@ def threshold(problem: Threshold) -> ThresholdReport:
         reason=reason,
         collapsed_above=None if nearest is None else nearest.after,
         changes=[{"value": path.value(change.at), "collapsed_above": change.after} for change in found],
-        collapsed=_collapsed_now(path) if possible else False,
+        collapsed=_collapsed_now(path) if objective.decides and has_majority(orbits) else False,
+        possible=possible,
         current=path.value(path.current),
         searched={"low": path.value(path.scan[0]), "high": path.value(path.scan[-1])},
         path=stages,
@@ -267,11 +271,12 @@ def impossible(objective: Objective, orbits: Orbits, loss: Loss) -> str | None:
 
 
 def unchanged(path: Path) -> str:
-    """That collapse is, or is not, optimal all along the path."""
+    """That collapse is, or is not, optimal wherever along the path it was looked at, which is not everywhere."""
     low, high = path.value(path.scan[0]), path.value(path.scan[-1])
     state = "optimal" if collapse_is_optimal(*path.at(path.scan[0])) else "not optimal"
-    name = {"majority": "majority share", "negatives": "number of negatives"}.get(path.over, path.over)
-    return f"collapse is {state} at every {name} from {low:.4g} to {high:.7g}"
+    names = {"majority": "majority shares", "batch": "batch sizes", "temperature": "temperatures"}
+    name = names.get(path.over, "numbers of negatives")
+    return f"collapse is {state} at all {len(path.scan)} {name} looked at, from {low:.4g} to {high:.7g}"
 
 
 def _collapsed_now(path: Path) -> bool | None:

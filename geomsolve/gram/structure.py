@@ -1,9 +1,12 @@
 """What the answer is called: the most specific name that holds, with the figures that show it.
 
-Two class means coincide, are opposite, and so on only up to the accuracy of the answer: a gap of
+Class means are opposite, orthogonal, and so on only up to the accuracy of the answer: a gap of
 F - F* <= gap leaves entries of the Gram matrix uncertain by about sqrt(gap), so names are decided with
 
     tol = max(1e-6, 10 sqrt(gap)).
+
+Whether classes coincide is no question of distance where a proof tells (``proof/collapse.py``): it hands in the groups.
+The tolerance forms them only where the cosines were measured, or no dual matrix decides.
 
 Symbols: K ``n_classes``, C ``cosines`` (orbit form), tol ``tolerance``.
 """
@@ -107,19 +110,28 @@ def coinciding(orbits: Orbits, cosines: FloatArray, tolerance: float) -> tuple[t
 
 
 def classify(
-    orbits: Orbits, cosines: FloatArray, gap: float, *, limited: bool = False, tolerance: float | None = None
+    orbits: Orbits,
+    cosines: FloatArray,
+    gap: float,
+    *,
+    limited: bool = False,
+    tolerance: float | None = None,
+    groups: tuple[tuple[int, ...], ...] | None = None,
 ) -> Structure:
     """Name the geometry of feasible orbit cosines (m, m) whose loss is within ``gap`` of the optimum.
 
     ``limited``: the best found in fewer dimensions than the optimum needs.  ``tolerance`` replaces the one that follows
-    from the gap: for cosines that were measured, not solved for.
+    from the gap: for cosines that were measured, not solved for.  ``groups``: the classes proven to coincide, as
+    positions; None where the tolerance decides.
     """
     tol = structure_tolerance(gap) if tolerance is None else tolerance
     n_classes = orbits.n_classes
     entries = cosines[orbits.pairs > 0]
     low, high = float(entries.min()), float(entries.max())
     simplex = simplex_cosine(n_classes)
-    groups = coinciding(orbits, cosines, tol)
+    proven = groups is not None
+    groups = coinciding(orbits, cosines, tol) if groups is None else groups
+    at_one_point = bool(groups) and len(groups[0]) == n_classes
 
     def farthest(cosine: float) -> float:
         return max(abs(low - cosine), abs(high - cosine))
@@ -129,6 +141,8 @@ def classify(
         "total collapse": 1.0,
         "orthogonal frame": 0.0,
     }
+    if proven and not at_one_point:
+        del named["total collapse"]
     nearest = min(named, key=lambda kind: farthest(named[kind]))  # with K > 1 / tol two of them may be near enough
     kind: Kind
     if farthest(named[nearest]) <= tol:

@@ -68,14 +68,15 @@ def sentence(report: ThresholdReport) -> str:
     """The answer in one sentence."""
     name, noun = report.problem["loss"]["name"], NOUNS[report.over]
     if report.threshold is None and report.collapsed:
-        return f"Nothing changes: {report.reason}."
+        return f"No change was found: {report.reason}."
     if report.threshold is None:
         partial = ""
         if report.merging:
             first = f"classes {listing(report.merging[0])} share a point"
             start = next(stage["from"] for stage in report.path or [] if report.merging[0] in stage["groups"])
             partial = f" But {first} {'from the start' if start is None else f'from {noun} {shown(report, start)} on'}."
-        return f"No full collapse: {report.reason}.{partial}"
+        found = "was found" if report.possible else "can occur"
+        return f"No full collapse {found}: {report.reason}.{partial}"
     value = shown(report, report.threshold["value"])
     smaller = len(report.names) - 1
     everyone = "both" if smaller == 2 else f"all {smaller:,}"
@@ -102,7 +103,7 @@ def stages(report: ThresholdReport) -> Table:
     for stage in report.path or []:
         start = "(start)" if stage["from"] is None else shown(report, stage["from"])
         groups = "; ".join(listing(group, 12) for group in stage["groups"])
-        table.add_row(start, groups or "none")
+        table.add_row(start, groups or "none found")
     return table
 
 
@@ -118,8 +119,11 @@ def how_sure(report: ThresholdReport) -> str:
         f"{exact}: collapse is optimal where its dual matrix has no negative eigenvalue, and an eigenvalue that turns "
         "negative shows a better geometry."
     )
-    if report.path is not None and len(report.path) > 2:
-        proof += " Partial merging was found by solving and decided by the same matrix."
+    if report.path is not None:
+        proof += (
+            " Which classes share a point in between was suggested by solving and decided by the same matrix; a merger "
+            "that begins and ends between two places looked at is not seen."
+        )
     return proof
 
 
