@@ -76,6 +76,59 @@ def test_sentences(run, flags, sentence):
     assert sentence in " ".join(done.stdout.split())
 
 
+def test_nearly_one_point_is_a_word_of_its_own(run):
+    said = " ".join(run("imbalance", "--props", "0.9,0.06,0.04", "-t", "1.142546").stdout.split())
+    assert said.startswith("Imbalance bends the simplex: supcon wants angles from 0.0°")
+    angle = re.search(r"Classes 2 and 3 are ([0-9.]+)° apart, nearly one point\.", said)
+    assert angle
+    assert 0.01 < float(angle[1]) < 0.1
+    assert "It needs 2 dimensions." in said
+    assert "Above temperature 1.1425461 the 2 smaller classes would collapse into one point (yours is 1.142546)" in said
+    assert "nearly" not in run("imbalance", "--props", "0.9,0.06,0.04", "-t", "1.2").stdout
+
+
+def low_temperature_cosines(props, tau):
+    """Three classes, tau -> 0: S = u u' and Z_a = p_a, so C_ab = 1 + tau log(2 tau u_a u_b / (p_a + p_b)), C u = 0.
+
+    In the plane that says u_a proportional to the sine of the angle between the other two.  Solved by iteration.
+    """
+    p, cosines, shift = np.array(props), np.full(3, -0.5), 0.0
+    others = [(1, 2), (0, 2), (0, 1)]
+    for _ in range(200):
+        u = np.sqrt(1 - cosines**2)
+        bend = np.array([tau * math.log(u[a] * u[b] / (p[a] + p[b])) for a, b in others])
+        low, high = -2.0, 2.0
+        for _ in range(60):  # the shift that makes the three angles a full turn
+            shift = (low + high) / 2
+            turn = np.arccos(np.clip(bend + shift, -1, 1)).sum()
+            low, high = (shift, high) if turn > 2 * math.pi else (low, shift)
+        cosines = bend + shift
+    return cosines
+
+
+@pytest.mark.parametrize("solver", ["auto", "manifold", pytest.param("conic", marks=pytest.mark.slow)])
+def test_unresolved_angles_are_not_named_and_the_limit_is_the_simplex(run, solver):
+    question = ("imbalance", "--props", "0.7,0.2,0.1", "-t", "0.001", "--solver", solver)
+    said = " ".join(run(*question).stdout.split())
+    assert said.startswith("The angles are not determined at temperature 0.001: supcon hardly depends on them. ")
+    assert "The regular simplex, to which they tend as the temperature falls, loses nothing" in said
+    assert "only optimum" not in said
+    answer = run(*question, "--json").json
+    assert answer["certified"] is True
+    assert answer["unique"] is None
+    gram = np.array(answer["gram"])
+    np.testing.assert_allclose(
+        [gram[1, 2], gram[0, 2], gram[0, 1]], low_temperature_cosines([0.7, 0.2, 0.1], 0.001), atol=2e-3
+    )
+
+
+def test_the_low_temperature_formula_holds_where_angles_are_resolved(run):
+    gram = np.array(run("imbalance", "--props", "0.7,0.2,0.1", "-t", "0.01", "--json").json["gram"])
+    np.testing.assert_allclose(
+        [gram[1, 2], gram[0, 2], gram[0, 1]], low_temperature_cosines([0.7, 0.2, 0.1], 0.01), atol=1e-9
+    )
+
+
 @pytest.mark.parametrize(
     ("props", "sentence"),
     [

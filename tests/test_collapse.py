@@ -12,7 +12,9 @@ from scipy.stats import binom
 
 from geomsolve import Imbalance, Orbits, make_loss, solve
 from geomsolve.analyses.imbalance import collapse_temperature
-from geomsolve.proof.collapse import collapse_margin, has_majority, roots
+from geomsolve.analyses.merging import best_geometry, groups_within, optimal_merger, parts
+from geomsolve.proof.certificate import dual_blocks
+from geomsolve.proof.collapse import collapse_margin, dual_rank, has_majority, held_together, judge, roots
 
 NEGATIVES = (1, 2, 4, 8, 16, 64, 256)
 TABLE = {
@@ -169,3 +171,106 @@ def test_roots_finds_every_crossing_of_the_scan():
     found = roots(lambda x: 0.1 < x < 3.0, 0.01, 100.0, 17)
     np.testing.assert_allclose(found, [0.1, 3.0], rtol=1e-9)
     assert roots(lambda x: True, 0.01, 100.0, 17) == []
+
+
+# --- groups and dimensions by the certificate ----------------------------------------------------------------------
+
+SOFT = {"name": "soft-supcon", "epsilon": 0.01}
+
+
+def posed(counts, loss):
+    n = np.array(counts, dtype=float)
+    orbits = Orbits.of(n / n.sum(), n)
+    name, *_ = (loss["name"],)
+    return make_loss(name, {k: v for k, v in loss.items() if k != "name"}).objective(orbits), orbits
+
+
+def test_a_near_class_of_another_size_does_not_join_a_point():
+    report = solve(Imbalance(counts=[292, 23, 23, 26, 6, 17], loss={**SOFT, "temperature": 2.5}))
+    assert report.groups() == [["2", "3"]]
+    # measured independently: 1 - cos(2, 4) = 4.9e-7
+    assert 1 - report.gram[1, 3] == pytest.approx(4.9e-7, rel=0.01)
+    assert 1 - report.gram[1, 2] < 1e-12
+
+
+@pytest.mark.parametrize(("temperature", "groups", "rank"), [(1.142546, [], 2), (1.142547, [["2", "3"]], 1)])
+@pytest.mark.parametrize("solver", ["auto", "manifold"])
+def test_groups_and_dimensions_change_at_the_threshold_and_not_near_it(temperature, groups, rank, solver):
+    """The root of the supcon condition is 1.14254611."""
+    assert brentq(lambda tau: supcon_condition(0.9, tau), 1, 2) == pytest.approx(1.14254611, abs=1e-8)
+    loss = {"name": "supcon", "temperature": temperature}
+    report = solve(Imbalance(props=[0.9, 0.06, 0.04], loss=loss, solver=solver))
+    assert report.groups() == groups
+    assert report.rank == rank
+    assert report.gram[1, 2] > 1 - 1e-6  # which is no reason
+
+
+@pytest.mark.parametrize(("temperature", "optimal"), [(2.35, False), (2.36, True), (2.6, True)])
+def test_the_dual_contrast_decides_for_equal_classes(temperature, optimal):
+    """Independent of orbits: the quadratic form of the full S on e_2 - e_3, and all eigenvalues of S."""
+    objective, orbits = posed([100, 10, 10, 12, 3], {**SOFT, "temperature": temperature})
+    pair = int(orbits.index[1])
+    cosines = best_geometry(objective, orbits, ((pair,),))
+    verdict = judge(objective, orbits, ((pair,),), cosines)
+    assert verdict.optimal is optimal
+    single = orbits.single()
+    plain = posed([100, 10, 10, 12, 3], {**SOFT, "temperature": temperature})[0]
+    gram = orbits.lift(cosines)
+    blocks = dual_blocks(orbits, cosines, plain.gradient(cosines))
+    diagonal, off = orbits.entries(blocks)
+    full = off[np.ix_(orbits.index, orbits.index)]
+    np.fill_diagonal(full, diagonal[orbits.index])
+    assert single.n_classes == 5
+    assert np.abs(full @ gram).max() < 1e-9 * np.abs(full).max()
+    contrast = np.zeros(5)
+    contrast[[1, 2]] = 1, -1
+    assert (contrast @ full @ contrast > 0) is np.bool_(optimal)
+    assert (np.linalg.eigvalsh(full)[0] > -1e-9 * np.abs(full).max()) is np.bool_(optimal)
+
+
+def test_a_class_of_another_size_is_guilty_by_its_force():
+    objective, orbits = posed([292, 23, 23, 26, 6, 17], {**SOFT, "temperature": 2.5})
+    pair, near = int(orbits.index[1]), int(orbits.index[3])
+    merger = (tuple(sorted((pair, near))),)
+    verdict = judge(objective, orbits, merger, best_geometry(objective, orbits, merger))
+    assert verdict.guilty == merger
+    assert not verdict.optimal
+
+
+def test_two_points_of_different_sizes_are_found_at_once():
+    """Negatives from other classes only, above .2823 (README): 3 = 4 and 5 = 6, 2 apart."""
+    loss = {"name": "infonce", "sampling": "supervised", "temperature": 0.4}
+    objective, orbits = posed([100, 20, 5, 5, 1, 1], loss)
+    assert optimal_merger(objective, orbits) == ((2,), (3,))
+    objective, orbits = posed([100, 20, 5, 5, 1, 1], {**loss, "temperature": 0.2})
+    assert optimal_merger(objective, orbits) == ((3,),)
+
+
+def test_the_multipliers_alone_decide_for_many_sizes():
+    loss = {"name": "infonce", "sampling": "supervised", "temperature": 0.4}
+    report = solve(Imbalance(counts=[100, 20, 5, 5, 1, 1], loss=loss))
+    objective, orbits = posed([100, 20, 5, 5, 1, 1], loss)
+    assert held_together(objective, orbits, report.orbit_cosines) == ((2,), (3,))
+    apart = solve(Imbalance(counts=[100, 20, 5, 5, 1, 1], loss={**loss, "temperature": 0.1}))
+    assert (
+        held_together(posed([100, 20, 5, 5, 1, 1], {**loss, "temperature": 0.1})[0], orbits, apart.orbit_cosines) == ()
+    )
+
+
+def test_groups_fall_apart_from_far_to_near():
+    orbits = Orbits.of(np.array([8, 4, 4, 3, 2]) / 21)
+    born = np.array([[0, 2, 2, 2], [2, 1e-14, 5e-7, 1e-5], [2, 5e-7, 0, 1e-5], [2, 1e-5, 1e-5, 0]])
+    assert groups_within(orbits, born, range(4), 1e-3) == ((1, 2, 3),)
+    assert parts(orbits, born, (1, 2, 3)) == ((1, 2),)
+    assert parts(orbits, born, (1, 2)) == ((1,),)
+    assert parts(orbits, born, (1,)) == ()
+
+
+def test_a_short_direction_counts_where_no_force_holds_it_back():
+    """Just below the threshold G has an eigenvalue far below 1e-6, along which S has none; at a collapse S has one."""
+    for temperature, rank in ((1.142546, 2), (1.15, 1)):
+        loss = {"name": "supcon", "temperature": temperature}
+        objective, orbits = posed([90, 6, 4], loss)
+        cosines = solve(Imbalance(counts=[90, 6, 4], loss=loss)).orbit_cosines
+        assert dual_rank(objective, orbits, cosines, 1e-3) == rank
+        assert orbits.rank(cosines, 1e-6) == 1

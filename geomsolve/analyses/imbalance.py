@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from geomsolve.analyses.merging import structure_at
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify, names_of
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses import Loss, make_loss
 from geomsolve.objectives.base import Objective
-from geomsolve.proof.certificate import Certificate
+from geomsolve.proof.certificate import Certificate, certify
 from geomsolve.proof.collapse import nearest_collapse_temperature
 from geomsolve.proof.uniqueness import optimum_is_unique
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.report import Effort, Proof, ProvenReport, jsonable, understood
-from geomsolve.solvers.base import Answer
+from geomsolve.solvers.base import Answer, Solution
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
 from geomsolve.solvers.manifold import solve_limited
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 FULL_ORBITS = 1000
 """Distinct proportions up to which their m x m cosines are part of the JSON without being asked for."""
+
+FLAT = 1e-9
+"""All slopes of F together, relative to F, up to which the loss is flat."""
 
 FULL_GRAM = 64
 """Classes up to which the K x K Gram matrix is part of the JSON without being asked for."""
@@ -48,6 +52,8 @@ class ImbalanceReport(ProvenReport):
     ``simplex_excess``: by how many nats the regular simplex loses, None where the question does not arise.
     ``dimension_limited`` says whether a limit of the dimension binds, and is None where there is no limit; where it
     binds, every class is an orbit of its own and ``lower_bound`` is that of the unlimited problem.
+    ``resolved`` is False where the loss hardly depends on the geometry, so that its proof leaves the angles open;
+    ``simplex_limit`` says that the regular simplex, which is then shown, is where they tend as the temperature falls.
     ``convex`` is False for a loss whose answer is only the best of several local searches; ``check`` is the report of a
     descent check that was asked for at the same time.
     """
@@ -64,6 +70,8 @@ class ImbalanceReport(ProvenReport):
     simplex_excess: float | None
     dimension_limited: bool | None = None
     convex: bool = True
+    resolved: bool = True
+    simplex_limit: bool = False
     check: CheckReport | None = None
 
     @property
@@ -77,7 +85,7 @@ class ImbalanceReport(ProvenReport):
 
     @property
     def headline(self) -> str:
-        return self.structure.named(self.names)
+        return self.structure.named(self.names) if self.resolved else "angles not determined"
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -115,7 +123,8 @@ class ImbalanceReport(ProvenReport):
             {"size": int(n), "proportion": float(q)} for n, q in zip(orbits.sizes, orbits.proportions, strict=True)
         ]
         plain["orbit_cosines"] = cosines
-        del plain["convex"]  # said by certified, and in words by solver.reason
+        for said in ("convex", "resolved", "simplex_limit"):  # by certified, by unique, and in words by solver.reason
+            del plain[said]
         if self.dimension_limited is None:
             del plain["dimension_limited"]
         plain["structure"]["groups"] = self.groups()
@@ -148,11 +157,12 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
         orbits = Orbits.trivial(problem.proportions, problem.class_counts)
         objective = loss.objective(orbits)
     answer = solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance, seed=problem.seed)
+    limit = None if answer.resolved else flat_limit(objective, orbits, answer)
+    answer = answer if limit is None else limit
     cosines, proof = answer.solution.cosines, answer.certificate
-    structure = classify(orbits, cosines, max(proof.gap, 0.0) if convex else 0.0)
+    structure, rank = structure_at(objective, orbits, answer)
     if objective.degenerate:
         structure = replace(structure, kind="degenerate")
-    rank = orbits.rank(cosines, structure.tolerance)
     limited = None if problem.dim is None else rank > problem.dim and not objective.degenerate
     if limited:
         return limit_dimension(problem, loss, orbits, answer)
@@ -167,7 +177,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
             single=lambda: loss.objective(orbits.single()),
             gap=proof.gap,
         )
-    if unique is None and excess is not None and structure.simplex_distance > structure.tolerance:
+    if answer.resolved and unique is None and excess is not None and structure.simplex_distance > structure.tolerance:
         unique = False if excess <= 1e-12 * max(1.0, abs(proof.value)) else None
     threshold = collapse_temperature(loss, orbits) if objective.decides else None
     return ImbalanceReport(
@@ -183,7 +193,29 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
         simplex_excess=excess,
         dimension_limited=limited,
         convex=convex,
+        resolved=answer.resolved,
+        simplex_limit=limit is not None,
     )
+
+
+def flat_limit(objective: Objective, orbits: Orbits, answer: Answer) -> Answer | None:
+    """The regular simplex with its proof, where an ``answer`` left the angles open because all forces vanish.
+
+    A loss that attracts no pair is then a constant plus a sum of positive multiples of e^{(C_gh - 1)/tau} as far as
+    it depends on C at all.  As tau -> 0 the largest cosine alone decides, and the regular simplex makes that smallest.
+    None where forces are felt at the simplex, or where its loss is not proven to be as low.
+    """
+    simplex = orbits.regular_simplex()
+    value, slope = objective.evaluate(simplex)
+    felt = float(np.abs(slope).sum())
+    room = FLAT * max(1.0, abs(value))
+    if not objective.decides or isinstance(objective.attraction, np.ndarray) or not felt <= room:
+        return None
+    proof = certify(objective, orbits, simplex, tolerance=answer.certificate.tolerance)
+    if value > answer.certificate.value + room or not proof.certified:
+        return None
+    solution = Solution(simplex, answer.solution.name, answer.solution.iterations)
+    return replace(answer, solution=solution, certificate=proof)
 
 
 def best_in_dimension(

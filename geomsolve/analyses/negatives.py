@@ -32,8 +32,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from geomsolve.analyses.imbalance import collapse_temperature
+from geomsolve.analyses.merging import structure_at
 from geomsolve.gram.orbits import Orbits
-from geomsolve.gram.structure import Structure, classify, names_of
+from geomsolve.gram.structure import Structure, names_of
 from geomsolve.losses import make_loss
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.joint import joint_objective
@@ -191,7 +192,7 @@ def negatives(problem: Negatives) -> NegativesReport:
     rows = []
     for k in problem.negatives:
         proof, cosines = answer(k, decoupled).certificate, answer(k, decoupled).solution.cosines
-        structure = classify(orbits, cosines, max(proof.gap, 0.0))
+        structure = structure_at(objective(k, dcl=decoupled), orbits, answer(k, decoupled))[0]
         threshold = None if joint is not None else collapse_temperature(loss.replace(negatives=k), orbits)
         rows.append(
             Row(
@@ -219,7 +220,7 @@ def negatives(problem: Negatives) -> NegativesReport:
         proportions=problem.proportions,
         proof=replace(Proof.of(at_limit.certificate), certified=proven),
         effort=Effort.of(at_limit),
-        structure=classify(orbits, geometry, max(at_limit.certificate.gap, 0.0)),
+        structure=structure_at(objective(inf, dcl=decoupled), orbits, at_limit)[0],
         rows=tuple(rows),
         least_negatives=Least(
             problem.accuracy, *least, least_by_bound(problem.accuracy, temperature, decoupled=decoupled)

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from geomsolve.analyses.imbalance import best_in_dimension
+from geomsolve.analyses.merging import structure_at
 from geomsolve.analyses.threshold import UNITS, Classes, collapse_changes, path_over, with_majority
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
@@ -143,12 +144,13 @@ def _plain(name: str, value: float) -> float:
 
 def row(problem: Sweep, loss: Loss, orbits: Orbits, answer: Answer, dim: int | None) -> dict[str, Any]:
     """The figures of one point, in at most ``dim`` dimensions."""
-    structure = classify(orbits, answer.solution.cosines, max(answer.certificate.gap, 0.0))
-    limited = dim is not None and orbits.rank(answer.solution.cosines, structure.tolerance) > dim
+    structure, rank = structure_at(loss.objective(orbits), orbits, answer)
+    limited = dim is not None and rank > dim
     if limited and dim is not None:
         orbits, answer = best_in_dimension(loss, orbits, answer, dim, seed=problem.seed, tolerance=problem.tolerance)
         known = answer.certificate.gap if answer.certificate.certified else 0.0
         structure = classify(orbits, answer.solution.cosines, known, limited=True)
+        rank = orbits.rank(answer.solution.cosines, structure.tolerance)
     proof, cosines = answer.certificate, answer.solution.cosines
     rarest = np.argsort(orbits.proportions[orbits.index], kind="stable")[:2]
     g, h = orbits.index[rarest]
@@ -164,7 +166,7 @@ def row(problem: Sweep, loss: Loss, orbits: Orbits, answer: Answer, dim: int | N
         "min_angle_deg": structure.min_angle_deg,
         "max_angle_deg": structure.max_angle_deg,
         "rarest_angle_deg": angle_degrees(float(cosines[g, h])),
-        "rank": orbits.rank(cosines, structure.tolerance),
+        "rank": rank,
     }
 
 

@@ -14,9 +14,12 @@ from geomsolve.cli.options import class_options, loss_options, output_options, s
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, effort, extreme_pair, loss_phrase, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
-from geomsolve.gram.structure import angle_degrees
+from geomsolve.gram.structure import angle_degrees, coinciding
 from geomsolve.questions.imbalance import Imbalance
-from geomsolve.words import listing, number, rounded
+from geomsolve.words import counted, listing, number, rounded
+
+NEARLY = 1e-4
+"""Distance 1 - cosine, at an angle of 0.8°, up to which classes are said to be nearly at one point."""
 
 
 @click.command("imbalance", epilog="Example: geomsolve imbalance --props 0.7,0.2,0.1 --temperature 0.5")
@@ -74,9 +77,12 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
         False: "It is not the only optimum: another geometry with the same loss was found.",
         None: "Whether other geometries reach the same loss was not determined.",
     }[report.unique]
+    if not report.resolved:
+        shown = "the regular simplex" if report.simplex_limit else "one of many that do"
+        unique = f"Which geometry reaches the lowest loss is below what floating-point numbers tell; shown is {shown}."
     if not report.dimension_limited:
         spans = "It needs" if report.unique else "This one spans"
-        screen.print(f"{unique} {spans} {report.rank} dimension{'' if report.rank == 1 else 's'}.")
+        screen.print(f"{unique} {spans} {counted(report.rank, 'dimension')}.")
     simplex = simplex_line(report)
     if simplex:
         screen.print(simplex)
@@ -109,14 +115,51 @@ def limited_lines(report: ImbalanceReport) -> str:
 
 
 def sentence(report: ImbalanceReport) -> str:
-    """The answer in one sentence; where the optimum is not unique, it says so before naming one."""
+    """The answer in one sentence, or two where classes are all but at one point.
+
+    Where the optimum is not unique, it says so before naming one; where the angles are open, it names none.
+    """
+    if not report.resolved:
+        return open_angles(report)
     if report.dimension_limited:
         limit = report.problem["dim"]
         return f"In {limit} dimension{'' if limit == 1 else 's'} (best found): {geometry(report)}"
     if report.unique is False and report.structure.kind != "degenerate":
         loss = report.problem["loss"]["name"]
         return f"{loss} is equally content with many geometries; one of them: {geometry(report)}"
-    return geometry(report)
+    return " ".join([geometry(report), *nearly(report)])
+
+
+def open_angles(report: ImbalanceReport) -> str:
+    """That the loss does not settle the angles, and what the regular simplex would cost."""
+    loss = report.problem["loss"]
+    where = f" at temperature {number(loss['temperature'], 4)}" if "temperature" in loss else ""
+    opening = f"The angles are not determined{where}: {loss['name']} hardly depends on them."
+    if not report.simplex_limit:
+        excess = report.simplex_excess or 0.0
+        cost = f"A regular simplex would lose {excess:.2g} nats" if excess > 0 else "A regular simplex loses nothing"
+        return f"{opening} {cost} against the geometry found."
+    most = f"at most {report.gap:.1g} nats" if report.gap > 0 else "nothing that floating-point numbers can tell"
+    return (
+        f"{opening} The regular simplex, to which they tend as the temperature falls, loses {most}: "
+        f"all {report.orbits.n_classes} classes at {report.structure.min_angle_deg:.1f}° from each other."
+    )
+
+
+def nearly(report: ImbalanceReport) -> list[str]:
+    """A sentence for each group of classes that are close to each other and not proven to be at one point."""
+    if report.structure.kind == "degenerate":
+        return []
+    cosines, index = report.orbit_cosines, report.orbits.index
+    found = []
+    for group in coinciding(report.orbits, cosines, NEARLY):
+        if group not in report.structure.groups:
+            pairs = [(index[a], index[b]) for i, a in enumerate(group) for b in group[i + 1 :]]
+            angle = max(angle_degrees(float(cosines[g, h])) for g, h in set(pairs))
+            apart = f"{number(angle, 2)}°" if len(group) == 2 else f"up to {number(angle, 2)}°"
+            names = listing([report.names[a] for a in group])
+            found.append(f"Classes {names} are {apart} apart, nearly one point.")
+    return found
 
 
 def geometry(report: ImbalanceReport) -> str:
@@ -220,7 +263,8 @@ def what_would_change(report: ImbalanceReport) -> str:
         return ""
     threshold, now = report.nearest_threshold["value"], report.problem["loss"]["temperature"]
     rest = f"the {report.orbits.n_classes - 1} smaller classes"
-    yours = f"(yours is {number(now, 4)})"
+    digits = next((d for d in range(4, 10) if number(threshold, d) != number(now, d)), 10)
+    where, yours = number(threshold, digits), f"(yours is {number(now, digits)})"
     if now < threshold:
-        return f"Above temperature {number(threshold, 4)} {rest} would collapse into one point {yours}."
-    return f"Below temperature {number(threshold, 4)} {rest} would no longer be one point {yours}."
+        return f"Above temperature {where} {rest} would collapse into one point {yours}."
+    return f"Below temperature {where} {rest} would no longer be one point {yours}."
