@@ -11,8 +11,8 @@ from scipy.integrate import dblquad
 from scipy.special import iv
 
 from geomsolve import InputError, Orbits, solve
-from geomsolve.analyses.levels import missing_class_probability, reading
-from geomsolve.objectives.levels import no_positive_probability
+from geomsolve.analyses.levels import reading
+from geomsolve.objectives.drawn_batches import Batches
 from geomsolve.objectives.one_view import OneView
 from geomsolve.objectives.random_start import random_hinge, random_log_sum, random_mean
 from geomsolve.questions.imbalance import Imbalance
@@ -112,10 +112,10 @@ def test_one_view_by_enumerating_all_batches():
     gram = z @ z.T
     assert objective.value(orbits.reduce(gram)) == pytest.approx(mean, rel=1e-10)
     lonely = sum(chance * np.mean([np.sum(labels == a) == 1 for a in labels]) for labels, chance in batches(p, size))
-    assert no_positive_probability(orbits, size, 1) == pytest.approx(lonely, rel=1e-12)
-    assert no_positive_probability(orbits, size, 2) == 0
+    assert Batches(orbits, size, 1, finite=False).lonely() == pytest.approx(lonely, rel=1e-12)
+    assert Batches(orbits, size, 2, finite=False).lonely() == 0
     missing = sum(chance for labels, chance in batches(p, size) if len(set(labels.tolist())) < 3)
-    assert missing_class_probability(orbits, size) == pytest.approx(missing, rel=1e-11)
+    assert Batches(orbits, size, 1, finite=False).lacks_a_class() == pytest.approx(missing, rel=1e-11)
     report = ask({"name": "supcon", "temperature": 0.4}, batch=size, views=1, props=p)
     one_point = sum(chance * supcon(np.ones((size, 1)), labels, 0.4) for labels, chance in batches(p, size))
     assert report.collapse == pytest.approx(one_point, rel=1e-12)
@@ -134,7 +134,7 @@ def test_one_view_by_enumerating_all_batches():
 @pytest.mark.parametrize(("p", "size"), [([1 / 3] * 3, 2), ([0.9, 0.05, 0.05], 40), ([0.01] * 20 + [0.08] * 10, 300)])
 def test_missing_classes_by_inclusion_and_exclusion(p, size):
     if len(p) > size:
-        assert missing_class_probability(Orbits.of(p), size) == 1.0
+        assert Batches(Orbits.of(p), size, 1, finite=False).lacks_a_class() == 1.0
         return
     n = {x: p.count(x) for x in set(p)}
     (a, na), (b, nb) = n.items()
@@ -145,7 +145,7 @@ def test_missing_classes_by_inclusion_and_exclusion(p, size):
                 factorial(na) // factorial(i) // factorial(na - i) * factorial(nb) // factorial(j) // factorial(nb - j)
             )
             missing -= (-1) ** (i + j) * ways * max(0.0, 1 - i * a - j * b) ** size
-    assert missing_class_probability(Orbits.of(p), size) == pytest.approx(missing, rel=1e-8)
+    assert Batches(Orbits.of(p), size, 1, finite=False).lacks_a_class() == pytest.approx(missing, rel=1e-8)
 
 
 def test_random_start_by_closed_forms_and_quadrature():

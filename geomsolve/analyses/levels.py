@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from math import isfinite, lgamma, log
+from math import isfinite
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +19,9 @@ import numpy as np
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.simplex import simplex_cosine
+from geomsolve.gram.types import FloatArray, IntArray
 from geomsolve.losses import Alias, Loss, aliases, make_loss
+from geomsolve.objectives.drawn_batches import Batches
 from geomsolve.objectives.levels import Optimum, Scale, Training
 from geomsolve.objectives.two_towers import TwoTowers
 from geomsolve.proof.certificate import Certificate, certify
@@ -35,36 +37,28 @@ SAME = 1e-3
 SMALL = 0.05
 """The part of the way from optimum to collapse below which levels are not told apart by the digits of a value."""
 
+DRAWN, SPREADS = 2000, 4.0
+"""Random batches that are drawn to see how much single ones differ; a value is not accused of lying so many standard
+deviations of a single batch below the optimum, which is a mean over batches."""
+
+LONELY = 1e-4
+"""Probability that an anchor lacks a positive from which on the reductions mean and mean-nonzero are told apart."""
+
 VIEWS = 2
 """Views of a sample, where neither the user nor the name of the loss says how many."""
 
 
-def missing_class_probability(orbits: Orbits, batch: int) -> float:
-    """How likely a random batch of ``batch`` samples lacks at least one class.
-
-    P(all there) = B! [z^B] prod_a (e^{p_a z} - 1), read off by Cauchy's integral on the circle |z| = B.
-    """
-    p, n = orbits.proportions, orbits.sizes
-    expected = float(np.sum(n * (1 - p) ** batch))
-    if expected < 1e-9:  # then one class at most is missing, up to the square of this
-        return expected
-    if orbits.n_classes > batch:
-        return 1.0
-    count = 2 * batch + 200
-    z = batch * np.exp(2j * np.pi * np.arange(count) / count)
-    log_terms = np.log(1 - np.exp(-np.multiply.outer(z, p))) @ n
-    rest = np.exp(log_terms + z - batch) * np.exp(-2j * np.pi * batch * np.arange(count) / count)
-    present = np.exp(lgamma(batch + 1) - batch * log(batch) + batch) * float(rest.real.mean())
-    return float(min(1.0, max(0.0, 1 - present)))
+Reached = tuple[Certificate, Effort, FloatArray | None]
+"""The proof of an optimum, what it took, and its orbit cosines, where it has some."""
 
 
-def reach(optimum: Optimum, solver: str, tolerance: float) -> tuple[Certificate, Effort]:
+def reach(optimum: Optimum, solver: str, tolerance: float, start: FloatArray | None = None) -> Reached:
     """The optimum with its proof: the regular simplex where classes are equal and that proves optimal, else solved."""
     objective, orbits = optimum.objective, optimum.orbits
     began = time.perf_counter()
 
-    def closed(proof: Certificate, reason: str) -> tuple[Certificate, Effort]:
-        return proof, Effort("closed form", reason, 0, time.perf_counter() - began)
+    def closed(proof: Certificate, reason: str, cosines: FloatArray | None = None) -> Reached:
+        return proof, Effort("closed form", reason, 0, time.perf_counter() - began), cosines
 
     if isinstance(objective, TwoTowers):
         on, off = solve_pairs(objective)
@@ -74,9 +68,9 @@ def reach(optimum: Optimum, solver: str, tolerance: float) -> tuple[Certificate,
         simplex = np.full((1, 1), simplex_cosine(orbits.n_classes))
         proof = certify(objective, orbits, simplex, tolerance=tolerance)
         if proof.certified:
-            return closed(proof, "the regular simplex is optimal")
-    answer = solve_objective(objective, orbits, solver=solver, tolerance=tolerance)
-    return answer.certificate, Effort.of(answer)
+            return closed(proof, "the regular simplex is optimal", simplex)
+    answer = solve_objective(objective, orbits, solver=solver, tolerance=tolerance, start=start)
+    return answer.certificate, Effort.of(answer), answer.solution.cosines
 
 
 @dataclass(frozen=True)
@@ -89,7 +83,13 @@ class LevelsReport(ProvenReport):
     ``optimum_many_samples`` is the optimum in the limit, where the number of samples matters and is not given;
     ``optimum`` is that of ``n_classes``.  ``remark``: what else the loss has to say.
     ``position`` of ``loss_value``: 0 at the optimum, 1 at collapse.  ``reading`` is 'optimum', 'collapse', 'random
-    start', 'between', 'above' or 'below'.
+    start', 'between', 'above', 'below', or 'one batch': below, but by no more than a single batch may be.
+
+    ``replacement``: how random batches are drawn, with ('yes') or without ('no'), ``optimum_other_replacement`` the
+    optimum if they are drawn the other way.  ``batch_spread``: standard deviation of single random batches at the
+    optimum.  ``expectation``, of the reduction mean-nonzero: 'exact', or 'ratio' where E sum / E number stands for it,
+    with ``drawn_mean`` {value, standard_error} of drawn batches at the same geometry.  ``other_reduction``: the levels
+    of the other of mean and mean-nonzero where they differ, and the reading of ``loss_value`` there.
     """
 
     command: ClassVar[str] = "levels"
@@ -110,6 +110,12 @@ class LevelsReport(ProvenReport):
     assumption: str | None
     optimum_many_samples: float | None
     remark: str | None
+    replacement: str | None = None
+    optimum_other_replacement: float | None = None
+    batch_spread: float | None = None
+    expectation: str | None = None
+    drawn_mean: dict[str, float] | None = None
+    other_reduction: dict[str, Any] | None = None
 
     @property
     def optimum(self) -> float:
@@ -128,37 +134,97 @@ class LevelsReport(ProvenReport):
         return {**super().to_dict(**detail), "optimum": self.optimum}
 
 
+@dataclass(frozen=True)
+class Ladder:
+    """Optimum, collapse and random start of one reduction."""
+
+    optimum: float
+    collapse: float
+    random_start: float
+
+    def times(self, factor: float) -> Ladder:
+        return Ladder(factor * self.optimum, factor * self.collapse, factor * self.random_start)
+
+
 def levels(problem: Levels) -> LevelsReport:
     """Answer the question of :class:`Levels`."""
     loss, training, scale, factor = _understood(problem)
     first = scale.first
 
-    def scaled(optimum: Optimum) -> tuple[Certificate, Effort]:
-        proof, effort = reach(optimum, problem.solver, problem.tolerance)
+    def scaled(optimum: Optimum, start: FloatArray | None = None) -> Reached:
+        proof, effort, cosines = reach(optimum, problem.solver, problem.tolerance, start)
         proof = proof.scaled(factor * optimum.times, factor * optimum.plus, unit=factor)
-        return proof if optimum.bound is None else proof.above(factor * optimum.bound), effort
+        return proof if optimum.bound is None else proof.above(factor * optimum.bound), effort, cosines
 
-    proof, effort = scaled(first)
-    drawn = None
-    if scale.batches is not None:
-        drawn = proof if first is scale.batches else scaled(scale.batches)[0]
-    best, collapse, random = proof.value, factor * scale.collapse, factor * scale.random(problem.dim)
+    proof, effort, cosines = scaled(first)
+    random_batches, at = (proof, cosines) if first is scale.batches else (None, None)
+    if scale.batches is not None and random_batches is None:
+        random_batches, _, at = scaled(scale.batches)
+    certified = proof.certified and (random_batches is None or random_batches.certified)
+    other = None if scale.other is None else scaled(scale.other, at)[0].value
+    ladder = Ladder(proof.value, factor * scale.collapse, factor * scale.random(problem.dim))
+    singles = Singles.of(scale, at, factor, problem.seed) if random_batches and not scale.balanced else None
+    alternative, expectation, drawn_mean = None, None, None
+    if singles is not None and scale.no_positive > LONELY:
+        nonzero = singles.any_positive / (1 - scale.no_positive)
+        alternative, expectation = ladder.times(nonzero), "ratio"
+        if problem.reduction == "mean-nonzero":
+            ladder, alternative = alternative, ladder
+            # no more anchors have a positive than there are, so the optimum of the mean is below that of this one
+            proof = proof.scaled(nonzero, unit=factor).above(proof.lower_bound)
+            certified = proof.certified
+            other = None if other is None else nonzero * other
+            if scale.few is not None:
+                proof, effort, at = scaled(scale.few, at)
+                expectation, other, certified = "exact", None, proof.certified
+                ladder = Ladder(proof.value, ladder.collapse, ladder.random_start)
+            random_batches = proof
+            drawn_mean = singles.mean("mean-nonzero", at)
+    spread = singles and singles.spread(problem.reduction, at)
     value = problem.loss_value
     orbits, batch = training.orbits, training.batch
-    missing = missing_class_probability(orbits, batch) if batch is not None and scale.batches else None
+    drawn = scale.drawn or (Batches(orbits, batch, 1, finite=False) if batch is not None and scale.batches else None)
     taken = {"name": problem.loss.name, **{key: x for key, x in loss.parameters().items() if x is not False}}
+    lowest = min(ladder.optimum, ladder.optimum if other is None else other)
+
+    def read(here: Ladder, lowest: float) -> str | None:
+        if value is None:
+            return None
+        found = reading(value, here.optimum, here.collapse, here.random_start, problem.rounding)
+        if found == "below" and value >= lowest - SAME * abs(lowest):
+            return "optimum"
+        return "one batch" if found == "below" and spread and value >= lowest - SPREADS * spread else found
+
+    found = read(ladder, lowest)
+    compared = None
+    if alternative is not None and singles is not None:
+        names = ("mean", "mean-nonzero")
+        compared = {
+            "reduction": names[problem.reduction == names[0]],
+            "optimum": alternative.optimum,
+            "collapse": alternative.collapse,
+            "random_start": alternative.random_start,
+            "reading": None,
+        }
+        if found in ("above", "below", "between", "one batch"):
+            # a logged batch that has a positive at all is worth more than the mean over batches, some of which are 0
+            single = alternative.times(1 / singles.any_positive if problem.reduction == names[0] else 1.0)
+            fits = [fit for fit in (read(alternative, alternative.optimum), read(single, single.optimum)) if fit]
+            named = [fit for fit in fits if fit in ("optimum", "collapse", "random start")]
+            unsaid = [fit for fit in fits if fit == "between"] if found in ("above", "below") else []
+            compared["reading"] = next(iter(named + unsaid), None)
     return LevelsReport(
         problem=understood(problem, loss=taken, views=training.views),
-        collapse=collapse,
-        random_start=random,
-        optimum_random_batches=None if drawn is None else drawn.value,
-        proof=Proof(best, proof.lower_bound, proof.gap, proof.certified and (drawn is None or drawn.certified)),
+        collapse=ladder.collapse,
+        random_start=ladder.random_start,
+        optimum_random_batches=None if random_batches is None else random_batches.value,
+        proof=Proof(proof.value, proof.lower_bound, proof.gap, certified),
         effort=effort,
         loss_value=value,
-        position=None if value is None else position(value, best, collapse),
-        reading=None if value is None else reading(value, best, collapse, random, problem.rounding),
+        position=None if value is None else position(value, ladder.optimum, ladder.collapse),
+        reading=found,
         no_positive_probability=scale.no_positive,
-        missing_class_probability=missing,
+        missing_class_probability=None if drawn is None else drawn.lacks_a_class(),
         factor=factor,
         n_embeddings=scale.embeddings,
         n_classes=orbits.n_classes,
@@ -166,7 +232,47 @@ def levels(problem: Levels) -> LevelsReport:
         assumption=first.assumption or None,
         optimum_many_samples=None if scale.many is None else factor * scale.many,
         remark=scale.remark or None,
+        replacement=None if scale.drawn is None else "no" if scale.drawn.finite else "yes",
+        optimum_other_replacement=other,
+        batch_spread=spread or None,
+        expectation=expectation if problem.reduction == "mean-nonzero" else None,
+        drawn_mean=drawn_mean,
+        other_reduction=compared,
     )
+
+
+@dataclass(frozen=True)
+class Singles:
+    """Random batches drawn to see how single ones differ, in the user's scale; ``any_positive`` as in the module of
+    :class:`Batches`."""
+
+    batches: Batches
+    numbers: IntArray
+    temperature: float
+    factor: float
+    any_positive: float
+
+    @classmethod
+    def of(cls, scale: Scale, cosines: FloatArray | None, factor: float, seed: int) -> Singles | None:
+        if scale.drawn is None or scale.temperature is None or cosines is None:
+            return None
+        numbers = scale.drawn.draw(DRAWN, np.random.default_rng(seed))
+        return cls(scale.drawn, numbers, scale.temperature, factor, scale.drawn.any_positive())
+
+    def _values(self, reduction: str, cosines: FloatArray) -> FloatArray:
+        mean, nonzero = self.batches.values(self.numbers, cosines, self.temperature)
+        return self.factor * (nonzero if reduction == "mean-nonzero" else mean)
+
+    def spread(self, reduction: str, cosines: FloatArray | None) -> float:
+        """Standard deviation of a single batch at orbit ``cosines``."""
+        return 0.0 if cosines is None else float(np.std(self._values(reduction, cosines)))
+
+    def mean(self, reduction: str, cosines: FloatArray | None) -> dict[str, float] | None:
+        """Mean over the drawn batches at orbit ``cosines``."""
+        if cosines is None:
+            return None
+        values = self._values(reduction, cosines)
+        return {"value": float(values.mean()), "standard_error": float(values.std() / values.size**0.5)}
 
 
 def validate(problem: Levels) -> None:
@@ -186,7 +292,13 @@ def _understood(problem: Levels) -> tuple[Loss, Training, Scale, float]:
         views=_views(problem, alias),
         instances=problem.instances,
         balanced=problem.instances or problem.classes is not None,
+        replacement=problem.replacement,
     )
+    if problem.replacement is not None and ("replacement" not in loss.takes() or training.balanced):
+        raise InputError(
+            "it is about random batches of supcon; give --counts or --props for these, or leave it out",
+            field="replacement",
+        )
     scale = loss.levels(training)
     return loss, training, scale, _factor(problem, loss, scale)
 
@@ -222,6 +334,8 @@ def _factor(problem: Levels, loss: Loss, scale: Scale) -> float:
         if temperature is None:
             raise InputError(f"the loss {loss.name} has no temperature to divide by it", field="base_temperature")
         factor *= temperature / problem.base_temperature
+    if problem.reduction == "mean-nonzero" and scale.temperature is None:
+        raise InputError("only supcon's anchors may lack a positive; take mean or sum", field="reduction")
     if problem.reduction == "sum":
         if scale.anchors is None:
             raise InputError(f"{problem.loss.name} is summed over the anchors of a batch; give its size", field="batch")

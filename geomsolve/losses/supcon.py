@@ -31,13 +31,17 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Alias, Loss, register
 from geomsolve.losses.parameters import BATCH, FULL_BATCH, REPLACEMENT, TEMPERATURE, VIEWS
 from geomsolve.objectives.base import Objective
+from geomsolve.objectives.drawn_batches import Batches, MeanNonzero
 from geomsolve.objectives.expectation import LogExpectation
 from geomsolve.objectives.finite_draws import FiniteDraws
-from geomsolve.objectives.levels import Optimum, Scale, Training, no_positive_probability
+from geomsolve.objectives.levels import Optimum, Scale, Training
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.objectives.one_view import OneView
 from geomsolve.objectives.random_start import random_log_sum
 from geomsolve.registry import parameter
+
+FEW_COUNTS = 30
+"""Distinct counts up to which levels looks at batches without replacement unasked: it takes seconds."""
 
 MOST_COUNTS = 200
 """Distinct counts up to which batches without replacement are solved: a gradient takes seconds beyond."""
@@ -156,7 +160,7 @@ class SupCon(Loss):
             raise InputError("levels are of a batch; leave this out and give --batch", field="loss.full_batch")
         orbits, batch, views = training.orbits, training.size, training.views
         n_embeddings = batch * views
-        lonely, balanced, batches = 0.0, None, None
+        balanced, batches, other, few, drawn = None, None, None, None, None
         if training.balanced:
             per_class = training.per_class * views
             if per_class <= 1:
@@ -164,8 +168,16 @@ class SupCon(Loss):
             counted = replace(orbits, counts=np.full(orbits.n_orbits, per_class))
             balanced = Optimum(self.replace(batch=None, views=None, full_batch=True).objective(counted), counted)
         if not training.instances:
-            lonely = no_positive_probability(orbits, batch, views)
-            batches = Optimum(self.replace(batch=batch, views=views).objective(orbits), orbits)
+            both = self._ways(training)
+            batches, *rest = (
+                Optimum(self.replace(batch=batch, views=views, replacement=way).objective(orbits), orbits)
+                for way in both
+            )
+            other = rest[0] if rest else None
+            drawn = Batches(orbits, batch, views, finite=both[0] == "no")
+            if views == 1 and drawn.few:
+                few = Optimum(MeanNonzero(drawn, self.temperature), orbits)
+        lonely = drawn.lonely() if drawn else 0.0
         heard = 1.0 if balanced else 1 - lonely  # anchors without a positive contribute 0, whatever the embeddings
         return Scale(
             heard * log(n_embeddings - 1),
@@ -175,4 +187,20 @@ class SupCon(Loss):
             anchors=n_embeddings,
             embeddings=n_embeddings,
             no_positive=lonely,
+            drawn=drawn,
+            other=None if balanced else other,
+            few=few,
+            temperature=self.temperature,
         )
+
+    def _ways(self, training: Training) -> tuple[str, ...]:
+        """'yes' and 'no', or what of it the classes allow: how random batches are drawn first, then the other way."""
+        orbits, wanted = training.orbits, training.replacement
+        counts = orbits.counts
+        if wanted != "no" and (
+            counts is None or training.size > orbits.sizes @ counts or orbits.n_orbits > MOST_COUNTS
+        ):
+            return ("yes",)
+        if wanted == "no" or (wanted is None and orbits.n_orbits <= FEW_COUNTS):
+            return ("no", "yes")
+        return ("yes", "no") if orbits.n_orbits <= FEW_COUNTS else ("yes",)

@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.objectives.base import Objective
+from geomsolve.objectives.drawn_batches import Batches
 from geomsolve.objectives.two_towers import TwoTowers
 
 
@@ -28,7 +27,8 @@ class Training:
     ``orbits``.
 
     ``batch`` is None where none was given.  ``instances``: every sample is its own class.  ``balanced``: a batch holds
-    every class equally often; else its classes are drawn at random.
+    every class equally often; else its classes are drawn at random, with or without ``replacement``, 'yes' or 'no', or
+    None where the user does not say.
     """
 
     named: str
@@ -37,6 +37,7 @@ class Training:
     views: int
     instances: bool
     balanced: bool
+    replacement: str | None = None
 
     @property
     def size(self) -> int:
@@ -81,8 +82,11 @@ class Scale:
     ``random`` takes a dimension.  ``balanced`` is the optimum of balanced batches, ``batches`` that of random ones;
     one of them may be None, where it makes no difference or batches differ in nothing.  ``anchors`` and ``embeddings``
     count those of a batch, where there is one.  ``no_positive``: probability that an anchor has none and adds 0.
-    ``many``: the optimum of ever more samples, where their number matters and is not given; the optimum then is that
-    of the fewest that there can be, which is a bound for any number.  ``remark``: a sentence that a user should read.
+    ``drawn``: how random batches are drawn, where they are; ``other``: the optimum if they were drawn the other way,
+    with or without replacement; ``few``: that of the mean over anchors with a positive, where it is enumerated.
+    ``temperature``: by which a single batch is evaluated.  ``many``: the optimum of ever more samples, where their
+    number matters and is not given; the optimum then is that of the fewest that there can be, which is a bound for any
+    number.  ``remark``: a sentence that a user should read.
     """
 
     collapse: float
@@ -94,6 +98,10 @@ class Scale:
     no_positive: float = 0.0
     many: float | None = None
     remark: str = ""
+    drawn: Batches | None = None
+    other: Optimum | None = None
+    few: Optimum | None = None
+    temperature: float | None = None
 
     @property
     def first(self) -> Optimum:
@@ -101,11 +109,3 @@ class Scale:
         first = self.balanced or self.batches
         assert first is not None
         return first
-
-
-def no_positive_probability(orbits: Orbits, batch: int, views: int) -> float:
-    """How likely an anchor in a random batch is alone in its class: sum_a p_a (1 - p_a)^(B-1) at one view."""
-    if views > 1:
-        return 0.0
-    p = orbits.proportions
-    return float(np.sum(orbits.sizes * p * (1 - p) ** (batch - 1)))

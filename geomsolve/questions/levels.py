@@ -26,7 +26,12 @@ class Levels(EqualClassProblem, LossProblem):
     base_temperature: float | None = Field(
         None, ge=1e-4, le=1e6, description="the loss is multiplied by temperature over this"
     )
-    reduction: Literal["mean", "sum"] = Field("mean", description="over anchors")
+    reduction: Literal["mean", "mean-nonzero", "sum"] = Field(
+        "mean", description="over anchors; mean-nonzero: over those that have a positive"
+    )
+    replacement: Literal["yes", "no"] | None = Field(
+        None, description="whether a random batch may hold a sample twice; no needs counts, and then is the default"
+    )
     loss_value: float | None = Field(None, allow_inf_nan=False, description="a value to place between the levels")
     rounding: float = Field(0.0, exclude=True, description="half a unit of the last digit of loss_value")
     dim: int = Field(128, ge=2, description="embedding dimension of the random start")
@@ -34,11 +39,11 @@ class Levels(EqualClassProblem, LossProblem):
     @model_validator(mode="before")
     @classmethod
     def _batch_of_the_loss(cls, data: Any) -> Any:
-        """Batch and views belong to the training here, whatever the loss: taken out of ``loss`` where they are."""
+        """What belongs to the training here, whatever the loss: taken out of ``loss`` where it is."""
         loss = data.get("loss") if isinstance(data, dict) else None
         if not isinstance(loss, dict):
             return data
-        moved = {key: loss[key] for key in ("batch", "views") if key in loss}
+        moved = {key: loss[key] for key in ("batch", "views", "replacement") if key in loss}
         for key in moved:
             if data.get(key) not in (None, moved[key]):
                 raise ValueError(f"{key} is given twice, as {data[key]} and, within the loss, as {moved[key]}")

@@ -20,7 +20,7 @@ level_options = stacked(
     click.option(
         "--base-temperature", type=float, metavar="T", help="Loss times temperature over this (SupCon: 0.07)."
     ),
-    click.option("--reduction", metavar="mean|sum", help="How anchors are reduced (default mean)."),
+    click.option("--reduction", metavar="mean|mean-nonzero|sum", help="How anchors are reduced (default mean)."),
     click.option("--loss-value", metavar="L", help="Your loss, to be placed between the levels."),
     click.option("--dim", type=int, metavar="D", help="Embedding dimension of the random start (default 128)."),
 )
@@ -43,7 +43,11 @@ def command(output: Output, **flags: Any) -> int:
 
     --classes alone means balanced batches. With --props, --counts or --dataset batches are random. Losses without
     labels (simclr, nt-xent, clip, mnrl, or infonce, dcl and sigmoid without classes) take every sample for its own
-    class. A loss value is compared within the digits that it is written with: 3.47 may be 3.4736.
+    class. Batches are drawn without replacement where counts are known, as data loaders do; --replacement yes draws
+    them with. An anchor without a positive counts as 0; --reduction mean-nonzero averages over the others, as
+    pytorch-metric-learning does.
+
+    A loss value is compared within the digits that it is written with: 3.47 may be 3.4736.
     """
     problem = Levels(**split_loss(flags))
     output.notify(problem)
@@ -69,6 +73,11 @@ def proof(report: LevelsReport) -> str:
             f"NOT PROVEN: {number(report.optimum, 7)} is the optimum if {report.assumption}. "
             f"Without that it may be lower; all that is certain is {number(report.lower_bound, 7)} or more."
         )
+    if report.expectation == "ratio":
+        return (
+            f"NOT PROVEN: {number(report.optimum, 7)} stands for the optimum; all that is certain is "
+            f"{number(report.lower_bound, 7)} or more."
+        )
     bound = f"no embedding goes below {number(report.lower_bound, 7)} (gap {report.gap:.1e})"
     return f"{'Proven' if report.certified else 'NOT PROVEN'}: {bound}."
 
@@ -82,12 +91,34 @@ def setting(report: LevelsReport) -> str:
     parts.append("every sample its own class" if report.instances else f"{report.n_classes:,} classes")
     if problem.get("base_temperature"):
         parts.append(f"base temperature {problem['base_temperature']:g}")
-    parts.append(f"{problem['reduction']} over anchors")
+    if report.replacement:
+        parts.append(f"batches drawn {way(report.replacement)} replacement")
+    nonzero = problem["reduction"] == "mean-nonzero"
+    parts.append("mean over anchors with a positive" if nonzero else f"{problem['reduction']} over anchors")
     return ", ".join(parts) + "."
+
+
+def way(replacement: str) -> str:
+    """With or without, as a word."""
+    return "with" if replacement == "yes" else "without"
 
 
 def sentence(report: LevelsReport) -> str:
     """Where the loss value stands, or, without one, the range."""
+    other = report.other_reduction
+    if other is not None and other["reading"] is not None:
+        how = {
+            "optimum": "the optimum",
+            "collapse": "total collapse",
+            "random start": "what untrained embeddings give",
+            "between": "between total collapse and the optimum",
+        }[other["reading"]]
+        over = "all anchors, one without a positive as 0" if other["reduction"] == "mean" else "anchors with a positive"
+        return (
+            f"{number(report.loss_value or 0.0)} is {how} if the loss is averaged over {over} (--reduction "
+            f"{other['reduction']}); as asked here the levels are {number(report.optimum, 4)} to "
+            f"{number(report.collapse, 4)}."
+        )
     best, worst = number(report.optimum, 4), number(report.collapse, 4)
     if report.loss_value is None:
         least = f"The best value, if {report.assumption}, is" if report.assumption else "The best possible value is"
@@ -100,9 +131,18 @@ def sentence(report: LevelsReport) -> str:
     if report.reading == "random start":
         return f"{value} is what untrained embeddings give: nothing has been learned yet."
     if report.reading == "optimum":
+        if report.optimum_other_replacement is not None and report.replacement:
+            low, high = sorted((report.optimum, report.optimum_other_replacement))
+            if low < (report.loss_value or 0.0) < high:
+                return f"{value} is the optimum, as far as drawing with or without replacement leaves it open."
         if report.assumption:
             return f"{value} is the optimum, if {report.assumption}."
         return f"{value} is the optimum: no embedding does better."
+    if report.reading == "one batch":
+        return (
+            f"{value} is below {best}, the least mean over random batches, but by no more than a single batch may be: "
+            f"these differ by {number(report.batch_spread or 0.0, 2)} at the optimum. Average over more batches."
+        )
     if report.reading == "below" and report.assumption:
         return f"{value} is below {best}, the best value if {report.assumption}; without that it may be reached."
     if report.reading == "below":
@@ -162,11 +202,31 @@ def batches(report: LevelsReport) -> list[str]:
             f"A random batch lacks at least one of the {report.n_classes:,} classes with probability "
             f"{number(missing, 3)}; the optimum of random batches counts that in."
         )
-    if lonely > 1e-4:
+    if report.optimum_other_replacement is not None and report.replacement:
         lines.append(
-            f"An anchor has no positive with probability {number(lonely, 3)}. It counts as 0 here; averaged over "
-            f"the other anchors only, values of random batches are {number(1 / (1 - lonely))} times as large."
+            f"Batches drawn {way('no' if report.replacement == 'yes' else 'yes')} replacement have the optimum "
+            f"{number(report.optimum_other_replacement)}."
         )
+    if report.batch_spread:
+        lines.append(f"Single random batches differ by about {number(report.batch_spread, 2)} from their mean there.")
+    other = report.other_reduction
+    if other is not None:
+        counted = "counts as 0 here" if other["reduction"] == "mean-nonzero" else "is left out here"
+        lines.append(
+            f"An anchor has no positive with probability {number(lonely, 3)}. It {counted}; with --reduction "
+            f"{other['reduction']} random start, collapse and optimum are {number(other['random_start'])}, "
+            f"{number(other['collapse'])} and {number(other['optimum'])}."
+        )
+    elif lonely > 1e-4:
+        lines.append(f"An anchor has no positive with probability {number(lonely, 3)}. It counts as 0 here.")
+    if report.expectation == "ratio" and report.drawn_mean is not None:
+        lines.append(
+            "The optimum is that of the expected sum over the expected number of anchors with a positive; drawn "
+            f"batches have the mean {number(report.drawn_mean['value'])} +- "
+            f"{number(report.drawn_mean['standard_error'], 2)} at the same geometry."
+        )
+    elif report.expectation == "exact":
+        lines.append("The optimum is exact: all compositions of a batch are enumerated.")
     if report.remark:
         lines.append(report.remark)
     if report.optimum_many_samples is not None:
