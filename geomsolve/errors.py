@@ -8,7 +8,7 @@ problem file) is known only to the edge that read it, so an :class:`InputError` 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class GeomsolveError(Exception):
@@ -35,6 +35,12 @@ class InputError(GeomsolveError, ValueError):
     def __str__(self) -> str:
         return f"{self.field}: {self.message}" if self.field else self.message
 
+    @classmethod
+    def together(cls, errors: Sequence[InputError]) -> InputError:
+        """One error that says all of ``errors`` (at least one), for an edge that can show several."""
+        every = [each for error in errors for each in (error, *error.rest)]
+        return cls(every[0].message, field=every[0].field, rest=tuple(cls(e.message, field=e.field) for e in every[1:]))
+
 
 class SolverError(GeomsolveError):
     """The question is sound, but no solver returned a usable answer (exit code 3)."""
@@ -45,6 +51,10 @@ class SolverError(GeomsolveError):
 def nearest(word: str, known: Iterable[str]) -> str:
     """A hint naming the known word closest to ``word``, then the first fifty: for messages about unknown names."""
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
-    guess = f"did you mean {close[0]!r}? " if close else ""
-    return f"{guess}known: {', '.join(names[:50])}{', ...' if len(names) > 50 else ''}"
+    return f"{guess(word, names)}known: {', '.join(names[:50])}{', ...' if len(names) > 50 else ''}"
+
+
+def guess(word: str, known: Iterable[str]) -> str:
+    """A question whether the known word closest to ``word`` was meant, with a space after it; empty if none is."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}? " if close else ""

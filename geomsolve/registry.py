@@ -1,18 +1,193 @@
-"""What users choose by name, with parameters: losses and weightings.
+"""What users choose by name, with parameters: losses and weightings.  Each parameter is declared once.
 
-A choice is a frozen dataclass whose fields are its parameters; a registry knows the choices of one kind.
+A choice is a frozen dataclass whose fields are its parameters.  From the declaration of a parameter come the flag, the
+key in a problem file, the check of a value, the JSON schema and the help:
+
+    WIDTH = Parameter("width", ("--width",), number("a width", 1e-3, 10), "W", "Width of the kernel.")
+
+    @register
+    @dataclass(frozen=True)
+    class Mine(Loss):
+        name: ClassVar[str] = "mine"
+        width: float = parameter(WIDTH, 1.0)
+
+A registry knows the choices of one kind, and the package in which they live, which it imports when it is first asked.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import math
 from abc import ABC
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Never, TypeVar
 
-from geomsolve.errors import InputError, nearest
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    Strict,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema, core_schema
+
+from geomsolve.errors import InputError, guess, nearest
+
+if TYPE_CHECKING:
+    from geomsolve.losses.base import Loss
+    from geomsolve.weightings.base import Weighting
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values that a parameter may have: a ``type`` that pydantic checks, and the same in words, ``wanted``.
+
+    ``words`` are all values, where they can be listed; a ``matrix`` may be written as text or stand in a file.
+    """
+
+    type: Any
+    wanted: str
+    words: tuple[str, ...] = ()
+    matrix: bool = False
+
+    @cached_property
+    def adapter(self) -> TypeAdapter[Any]:
+        """Pydantic's check of the type."""
+        return TypeAdapter(self.type)
+
+
+def _no_truth_value(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("true and false are no numbers")
+    return value
+
+
+def _infinity(value: Any) -> float:
+    written = value.strip().lower() if isinstance(value, str) else value
+    if written in ("inf", "infinity", ".inf") or (isinstance(value, float) and value == math.inf):
+        return math.inf
+    raise ValueError("this is finite")
+
+
+_NUMBER = BeforeValidator(_no_truth_value)
+
+
+def number(noun: str, low: float, high: float, *, zero: bool = False) -> Values:
+    """Finite numbers from ``low`` to ``high``; with ``zero`` also 0, below a positive ``low``.
+
+    ``noun`` completes 'wanted ...', as in 'a temperature'; the bounds are added to it.
+    """
+    within: Any = Annotated[float, Field(ge=low, le=high, allow_inf_nan=False), _NUMBER]
+    bounds = f"from {spelled(low)} to {spelled(high)}"
+    if zero:
+        nothing = Annotated[float, Field(ge=0, le=0), _NUMBER, WithJsonSchema({"const": 0})]
+        return Values(within | nothing, f"{noun}, 0 or {bounds}")
+    return Values(within, f"{noun} {'above 0, ' if low > 0 else ''}{bounds}")
+
+
+def whole(minimum: int, *, infinite: bool = False) -> Values:
+    """Whole numbers from ``minimum`` up to 2^53, above which floating-point numbers have gaps; also ``inf``."""
+    bounds = Field(ge=minimum, le=2**53, multiple_of=1, allow_inf_nan=False)
+    schema = {"type": "integer", "minimum": minimum, "maximum": 2**53}
+    finite = Annotated[float, bounds, _NUMBER, AfterValidator(int), WithJsonSchema(schema)]
+    wanted = f"a whole number, at least {minimum}"
+    if not infinite:
+        return Values(finite, wanted)
+    endless = Annotated[float, BeforeValidator(_infinity), WithJsonSchema({"const": "inf"})]
+    return Values(finite | endless, f"{wanted}, or inf")
+
+
+def choice(*words: str) -> Values:
+    """One of the ``words``."""
+    return Values(Literal[words], f"one of {', '.join(words)}", words)
+
+
+def spelled(x: float) -> str:
+    """A bound or a default as one would write it: 0.1, 1e6."""
+    mantissa, exponent, power = f"{x:g}".partition("e")
+    return f"{mantissa}e{int(power)}" if exponent else mantissa
+
+
+switch = Values(Annotated[bool, Strict()], "true or false")
+
+_ROWS = {"type": "array", "items": {"type": "array", "items": {"type": ["number", "string", "null"]}}}
+matrix = Values(
+    Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, _ROWS]})], "a square matrix, or @file", matrix=True
+)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """``flags`` as on the command line, ``values`` that it may have, ``help`` in a sentence.
+
+    A field of a pydantic model that is annotated with one (``Annotated[float, TEMPERATURE]``) is checked by it.
+    """
+
+    name: str
+    flags: tuple[str, ...]
+    values: Values
+    metavar: str
+    help: str
+
+    def parse(self, value: Any) -> Any:
+        """The checked value, or :class:`InputError` saying what is wanted."""
+        try:
+            return self._checked(value)
+        except ValueError as error:
+            raise InputError(str(error), field=self.name) from None
+
+    def _checked(self, value: Any) -> Any:
+        try:
+            return self.values.adapter.validate_python(value)
+        except ValidationError:
+            raise ValueError(self._complaint(value)) from None
+
+    def _complaint(self, value: Any) -> str:
+        wanted = f"wanted {self.values.wanted}"
+        if self.values.words and isinstance(value, str):
+            close = guess(value, self.values.words)
+            return f"unknown {self.name.replace('_', ' ')} {value!r}; {close}{wanted}"
+        return f"{wanted}, got {value!r}"
+
+    def json_schema(self, default: Any = None) -> dict[str, Any]:
+        """JSON schema of the value, with its help and, unless that is None, its default."""
+        schema = {**self.values.adapter.json_schema(), "description": self.help}
+        if default is not None:
+            schema["default"] = "inf" if default == math.inf else default
+        return schema
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._checked)
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: Any) -> dict[str, Any]:
+        return self.json_schema()
+
+
+TEMPERATURE = Parameter(
+    "temperature",
+    ("-t", "--temperature"),
+    number("a temperature", 1e-4, 1e6),
+    "T",
+    "Temperature: similarities are cosines (or squared distances) divided by it.",
+)
+EPSILON = Parameter(
+    "epsilon",
+    ("--epsilon",),
+    number("a weight", 1e-100, 1),
+    "E",
+    "Weight of pairs from different classes, against 1 within a class.",
+)
+
+
+def parameter(which: Parameter, default: Any) -> Any:
+    """A dataclass field of a choice, tied to the declaration of the parameter; None: not in play unless given."""
+    return field(default=default, metadata={"parameter": which})
 
 
 class Choice(ABC):
@@ -23,9 +198,14 @@ class Choice(ABC):
     source: ClassVar[str]
 
     @classmethod
-    def takes(cls) -> Collection[str]:
-        """Names of its parameters."""
-        return tuple(f.name for f in dataclasses.fields(cls))  # type: ignore[arg-type]
+    def takes(cls) -> dict[str, Parameter]:
+        """The declarations of its parameters by name."""
+        return {f.name: f.metadata["parameter"] for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """The value that each parameter has unless it is given, None where it is then not in play."""
+        return {f.name: f.default for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
 
     def parameters(self) -> dict[str, Any]:
         """The value of every parameter that is in force; those that are None (not in play) are left out."""
@@ -35,104 +215,95 @@ class Choice(ABC):
 C = TypeVar("C", bound=Choice)
 
 
-class Registry(dict[str, type[C]]):
-    """Choices by name; ``kind`` says in messages what they are."""
+class Registry(Mapping[str, type[C]]):
+    """Choices by name; ``kind`` says in messages what they are, ``home`` is the package that holds those built in."""
 
-    def __init__(self, kind: str) -> None:
-        super().__init__()
+    def __init__(self, kind: str, home: str) -> None:
         self.kind = kind
+        self.home = home
+        self._choices: dict[str, type[C]] = {}
 
     def register(self, cls: type[C]) -> type[C]:
         """Class decorator: make a choice known under its name."""
-        self[cls.name] = cls
+        for own in dataclasses.fields(cls):  # type: ignore[arg-type]
+            declared = own.metadata.get("parameter")
+            if declared is None or declared.name != own.name:
+                raise TypeError(f"{cls.__name__}.{own.name} needs a parameter(Parameter({own.name!r}, ...), default)")
+        self._choices[cls.name] = cls
         return cls
 
-    def find(self, name: str, parameters: Iterable[str], *, field: str, prefix: str = "") -> type[C]:
-        """The choice called ``name``, which takes ``parameters``; :class:`InputError` for ``field``, where the name was
-        read, or for the parameter that it does not take, read from ``prefix`` and its name."""
+    def _known(self) -> dict[str, type[C]]:
+        importlib.import_module(self.home)
+        return self._choices
+
+    def __getitem__(self, name: str) -> type[C]:
+        return self._known()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known())
+
+    def __len__(self) -> int:
+        return len(self._known())
+
+    def parameters(self) -> dict[str, Parameter]:
+        """Every parameter that some choice takes, by name."""
+        return {name: declared for cls in self.values() for name, declared in cls.takes().items()}
+
+    def users(self, parameter: str) -> dict[str, Any]:
+        """The choices that take a parameter, and what it is there by default."""
+        return {name: cls.defaults()[parameter] for name, cls in sorted(self.items()) if parameter in cls.takes()}
+
+    def find(self, name: str, *, field: str) -> type[C]:
+        """The choice called ``name``; :class:`InputError` for ``field``, where the name was read, if there is none."""
         if name not in self:
             raise InputError(f"unknown {self.kind} {name!r}; {nearest(name, self)}", field=field)
-        takes = self[name].takes()
-        for key in parameters:
-            if key not in takes:
-                known = {parameter for other in self.values() for parameter in other.takes()}
-                hint = "" if key in known else f"; {nearest(key, takes or known)}"
-                used = ", ".join(takes) or "no parameters"
-                raise InputError(
-                    f"the {self.kind} {name} does not use this; it takes {used}{hint}", field=f"{prefix}{key}"
-                )
         return self[name]
 
+    def make(self, name: str, parameters: Mapping[str, Any], *, field: str, prefix: str = "") -> C:
+        """The choice called ``name`` with these parameters, checked; the rest take their defaults.
 
-@dataclass(frozen=True)
-class Parameter:
-    """``flags`` as on the command line; ``read`` turns what a user wrote into a value or raises ValueError."""
+        Raises :class:`InputError` for every parameter that is wrong, read from ``prefix`` and its name.
+        """
+        cls = self.find(name, field=field)
+        takes = cls.takes()
+        values, wrong = {}, []
+        for key, value in parameters.items():
+            try:
+                values[key] = takes[key].parse(value) if key in takes else self._refuse(cls, key)
+            except InputError as error:
+                wrong.append(InputError(error.message, field=f"{prefix}{key}"))
+        if wrong:
+            raise InputError.together(wrong)
+        return cls(**values)
 
-    name: str
-    flags: tuple[str, ...]
-    read: Callable[[Any], Any]
-    metavar: str
-    help: str
+    def _refuse(self, cls: type[C], key: str) -> Never:
+        takes, known = cls.takes(), self.parameters()
+        hint = "" if key in known else f"; {nearest(key, takes or known)}"
+        used = ", ".join(takes) or "no parameters"
+        raise InputError(f"the {self.kind} {cls.name} does not use this; it takes {used}{hint}", field=key)
 
-    def parse(self, value: Any) -> Any:
-        """The checked value, or :class:`InputError` saying what is wanted."""
-        try:
-            return self.read(value)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{error}, got {value!r}", field=self.name) from None
+    def json_schema(
+        self, default: str | None = None, others: Mapping[str, tuple[type[C], str]] | None = None
+    ) -> dict[str, Any]:
+        """JSON schema of a choice: its name, or a mapping of its name and the parameters that it takes.
 
-
-def parameter(which: Parameter, default: Any) -> Any:
-    """A dataclass field of a loss, tied to the shared description of the parameter."""
-    return field(default=default, metadata={"parameter": which})
-
-
-def number(wanted: str, holds: Callable[[float], bool]) -> Callable[[Any], float]:
-    """A reader of finite numbers for which ``holds``; ``wanted`` completes 'wanted ...'."""
-
-    def read(value: Any) -> float:
-        try:
-            x = float(value) if not isinstance(value, bool) else math.nan
-        except (TypeError, ValueError):
-            x = math.nan
-        if not (math.isfinite(x) and holds(x)):
-            raise ValueError(f"wanted {wanted}")
-        return x
-
-    return read
-
-
-def whole(minimum: int, *, infinite: bool = False) -> Callable[[Any], float]:
-    """A reader of whole numbers >= ``minimum``; with ``infinite`` also ``inf``."""
-    wanted = f"wanted a whole number, at least {minimum}" + (", or inf" if infinite else "")
-
-    def read(value: Any) -> float:
-        try:
-            x = float(value) if not isinstance(value, bool) else math.nan
-        except (TypeError, ValueError):
-            x = math.nan
-        if infinite and x == math.inf:
-            return x
-        if not (math.isfinite(x) and x == int(x) and minimum <= x <= 2**53):
-            raise ValueError(wanted)
-        return int(x)
-
-    return read
+        The name may be left out of a mapping for the choice that is the ``default``; ``others`` are further names,
+        each with the choice that it means and a summary.
+        """
+        names = {**{name: (cls, cls.summary) for name, cls in self.items()}, **(others or {})}
+        mappings = []
+        for name, (cls, summary) in sorted(names.items()):
+            defaults = cls.defaults()
+            properties = {key: declared.json_schema(defaults[key]) for key, declared in cls.takes().items()}
+            named = {"const": name, "description": summary}
+            mapping: dict[str, Any] = {
+                "type": "object",
+                "properties": {"name": named, **properties},
+                "additionalProperties": False,
+            }
+            mappings.append(mapping if name == default else {**mapping, "required": ["name"]})
+        return {"anyOf": [{"enum": sorted(names)}, *mappings]}
 
 
-def choice(*allowed: str) -> Callable[[Any], str]:
-    """A reader of one of the ``allowed`` words."""
-
-    def read(value: Any) -> str:
-        if value not in allowed:
-            raise ValueError(f"wanted one of {', '.join(allowed)}")
-        return str(value)
-
-    return read
-
-
-def switch(value: Any) -> bool:
-    """A reader of true or false."""
-    if not isinstance(value, bool):
-        raise ValueError("wanted true or false")
-    return value
+LOSSES: Registry[Loss] = Registry("loss", "geomsolve.losses")
+WEIGHTINGS: Registry[Weighting] = Registry("weighting", "geomsolve.weightings")

@@ -16,7 +16,7 @@ from geomsolve.analyses.compare import compare
 from geomsolve.cli.main import cli, main
 from geomsolve.gram.measure import Measurement
 from geomsolve.questions.compare import Compare
-from geomsolve.reading import arrays
+from geomsolve.reading import source
 
 COUNTS = (70, 20, 10)
 LOSS = {"name": "supcon", "temperature": 0.5}
@@ -285,7 +285,7 @@ def test_chunks_change_nothing(files, embeddings, monkeypatch):
     folder, z = files
     write_all(folder, z, np.load(folder / "y.npy"))
     whole = ask(folder, embeddings)
-    monkeypatch.setattr(arrays, "CHUNK", 7 * z.shape[1])
+    monkeypatch.setattr(source, "CHUNK", 7 * z.shape[1])
     told = []
     problem = Compare(embeddings=embeddings, labels="y.npy", base=folder, loss=LOSS)
     parts = compare(problem, progress=lambda done, total: told.append((done, total)))

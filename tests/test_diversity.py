@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from geomsolve import Diversity, InputError, Orbits, certify, solve
 from geomsolve.analyses.diversity import conditional, squeezed, weighted_infonce
-from geomsolve.reading.latents import generate
+from geomsolve.reading.generators import generate
 
 RINGS = {"latents": "rings:7x10", "temperature": 0.3}
 

@@ -374,7 +374,7 @@ def test_multinomials_of_the_tests_are_a_distribution():
         ("dcl", {"sampling": "some"}, "loss.sampling", "iid, supervised"),
         ("supcon", {"temprature": 1}, "loss.temprature", "did you mean 'temperature'"),
         ("triplet", {"margin": 2.5}, "loss.margin", "to 2, got"),
-        ("soft-supcon", {"epsilon": 0}, "loss.epsilon", "above 0, at most 1"),
+        ("soft-supcon", {"epsilon": 0}, "loss.epsilon", "above 0, from 1e-100 to 1, got 0"),
         ("align-uniform", {"uniform_t": -1}, "loss.uniform_t", "above 0"),
         ("supkon", {}, "loss.name", "did you mean 'supcon'"),
     ],

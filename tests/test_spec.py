@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from geomsolve import Imbalance, InputError
 from geomsolve.reading.datasets import EXAMPLES, dataset
-from geomsolve.reading.lists import MOST_ITEMS, read_names, read_numbers
+from geomsolve.reading.lists import read_names, read_numbers
+from geomsolve.reading.numbers import MOST_ITEMS
 
 # --- lists -----------------------------------------------------------------------------------------------------------
 

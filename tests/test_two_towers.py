@@ -260,6 +260,20 @@ def test_sigmoid_of_unequal_classes_is_no_theorem(run):
         assert "Proven" not in text
 
 
+def test_pairs_of_unequal_classes_are_no_theorem(run):
+    """One negative of another class, anchors of one half: free halves reach .164484, halves that coincide .164850."""
+    flags = ("--props", "0.6,0.3,0.1", "--batch", 2, "-t", 1, "--sampling", "supervised", "--json")
+    ended = run("levels", "--loss", "infonce", "--views", 1, *flags)
+    assert ended.code == 1
+    assert ended.json["optimum"] == pytest.approx(0.1648500857, abs=1e-8)
+    assert ended.json["lower_bound"] == pytest.approx(log(1 + exp(-2)), rel=1e-12)
+    assert ended.json["lower_bound"] < 0.164484
+    assert ended.json["assumption"] == "the two halves of a pair coincide"
+    assert run("levels", "--loss", "infonce", "--views", 2, *flags).json["certified"]
+    equal = run("levels", "--loss", "infonce", "--views", 1, "--batch", 4, "--classes", 3, "--json")
+    assert equal.json["certified"]
+
+
 def test_whose_sign_the_bias_has(run):
     wrong = run("levels", "--loss", "sigmoid", "--batch", 64, "--bias", -10)
     assert "its -10 is --bias 10 here" in wrong.stderr

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport, imbalance
-from geomsolve.analyses.realizable import realizable, target_of, weighting_of
-from geomsolve.analyses.realizable_report import RealizableReport
+from geomsolve.analyses.realizable import RealizableReport, realizable
+from geomsolve.analyses.target import target_of, weighting_of
 from geomsolve.descent import require
 from geomsolve.errors import InputError
 from geomsolve.gram.measure import Measurement, gram_error
@@ -110,7 +110,7 @@ class Prediction:
             )
         best, orbits = report.optimum, report.orbits
         gram = orbits.lift(report.attained)
-        np.fill_diagonal(gram, report.latents.own)
+        np.fill_diagonal(gram, 0.0 if report.similarity == "euclidean" else 1.0)
         return cls(
             report=report,
             value=best["value"],
@@ -323,14 +323,14 @@ def weighting_trial(problem: CheckWeighting, device: torch.device) -> Experiment
     sizes = target.orbits.sizes
     refuse_oversize(int(sizes.sum()), "labels")
     labels = np.zeros((sizes.size, 0)) if target.labels is None else target.labels
-    logs = weighting.log_weights(labels, problem.temperature, target.latents)
+    logs = weighting.log_weights(labels, problem.temperature, target.similarity)
     return Weighted(
         Population.of(sizes / sizes.sum(), sizes, device),
         problem.temperature,
         torch.tensor(logs, device=device),
         itself=target.include,
         columns=problem.normalise == "columns",
-        spherical=target.latents.unit,
+        similarity=target.similarity,
     )
 
 
@@ -396,5 +396,5 @@ def pairs_of_samples(problem: CheckWeighting, z: FloatArray, spherical: bool) ->
 def as_check(problem: Imbalance | Realizable) -> Check | CheckWeighting:
     """The check of the same question."""
     kind: type[Check | CheckWeighting] = Check if isinstance(problem, Imbalance) else CheckWeighting
-    shared = {name: getattr(problem, name) for name in problem.model_fields_set & set(kind.model_fields)}
-    return kind(**{name: value for name, value in shared.items() if name != "kind"})
+    known = {*kind.model_fields, *(problem.model_extra or {})} - {"kind"}
+    return kind(**{name: getattr(problem, name) for name in problem.model_fields_set & known})

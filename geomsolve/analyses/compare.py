@@ -12,7 +12,7 @@ on all samples where they are few enough, else on a sample of them that keeps th
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,7 +27,6 @@ from geomsolve.gram.types import FloatArray, IntArray
 from geomsolve.losses import Loss, make_loss
 from geomsolve.questions.compare import Compare
 from geomsolve.questions.imbalance import Imbalance
-from geomsolve.reading.arrays import open_rows, read_labels
 from geomsolve.report import Report, jsonable, understood
 from geomsolve.words import counted
 
@@ -61,13 +60,14 @@ class LossOnData:
 class CompareReport(Report):
     """Measurement and prediction side by side; ``verdict`` as in the module.
 
-    ``lengths``: the smallest and largest length of a row before it was brought to 1.  ``structure`` names the measured
-    geometry, with ``within`` as its tolerance.
+    ``read``: which columns of which files.  ``lengths``: the smallest and largest length of a row before it was brought
+    to 1.  ``structure`` names the measured geometry, with ``within`` as its tolerance.
     """
 
     command: ClassVar[str] = "compare"
     verdicts: ClassVar[tuple[str, ...]] = ("matches", "another geometry", "still converging")
 
+    read: dict[str, Any]
     names: tuple[str, ...]
     counts: tuple[int, ...]
     dim: int
@@ -149,10 +149,8 @@ class Scan:
 
 def compare(problem: Compare, *, progress: Progress | None = None) -> CompareReport:
     """Answer the question of :class:`Compare`; ``progress`` is told the rows read, now and then."""
-    codes, names = read_labels(problem.labels, problem.base, "labels")
-    if len(names) < 2:
-        raise InputError(f"all labels are {names[0]!r}; one class has no geometry", field="labels")
-    counts = np.bincount(codes)
+    validate(problem)
+    codes, names, counts = problem.labels.codes, problem.labels.names, problem.labels.counts
     loss = make_loss(problem.loss.name, problem.loss.parameters)
     shared = {"solver": problem.solver, "tolerance": problem.tolerance, "seed": problem.seed}
     prediction = imbalance(Imbalance(counts=counts.tolist(), names=names, loss=problem.loss.model_dump(), **shared))
@@ -161,13 +159,14 @@ def compare(problem: Compare, *, progress: Progress | None = None) -> CompareRep
     all_of_them = codes.size <= (DRAWN_SAMPLES if draws_batches(loss) else WHOLE_SAMPLES)
     rng = np.random.default_rng(problem.seed)
     keep = np.arange(codes.size) if all_of_them else chosen(codes, counts, SUBSET, rng)
-    scan = read(problem, codes, len(names), keep, progress or (lambda done, total: None))
+    scan = scanned(problem, codes, len(names), keep, progress or (lambda done, total: None))
     measured = Measurement.of(scan.sums, counts.astype(np.float64))
     structure = classify(Orbits.trivial(counts / counts.sum()), measured.gram, 0.0, tolerance=problem.within)
     error = gram_error(measured.gram, prediction.gram)
     on_data = loss_on_data(loss, scan.kept, codes[keep], counts, problem.seed)
     return CompareReport(
         problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
+        read=problem.read,
         names=names,
         counts=tuple(int(n) for n in counts),
         dim=scan.sums.shape[1],
@@ -179,6 +178,23 @@ def compare(problem: Compare, *, progress: Progress | None = None) -> CompareRep
         loss_on_data=on_data,
         verdict=judge(prediction, structure, error, on_data.value, problem.within),
     )
+
+
+def validate(problem: Compare) -> None:
+    """Raise :class:`InputError` where the embeddings' file says that there are more or fewer than labels."""
+    n, found = problem.labels.codes.size, problem.embeddings.count
+    if found is not None and found != n:
+        raise InputError(
+            f"{counted(n, 'label')} for {counted(found, 'embedding')}; give one label a row", field="labels"
+        )
+
+
+def chunks(problem: Compare) -> Iterator[Any]:
+    """Rows of the embeddings; complaints about them name their field."""
+    try:
+        yield from problem.embeddings.chunks()
+    except InputError as error:
+        raise InputError(error.message, field="embeddings") from None
 
 
 def judge(prediction: ImbalanceReport, measured: Structure, error: float, value: float | None, within: float) -> str:
@@ -210,20 +226,15 @@ def chosen(codes: IntArray, counts: IntArray, most: int, rng: np.random.Generato
     return np.sort(np.concatenate(picked))
 
 
-def read(problem: Compare, codes: IntArray, n_classes: int, keep: IntArray, progress: Progress) -> Scan:
+def scanned(problem: Compare, codes: IntArray, n_classes: int, keep: IntArray, progress: Progress) -> Scan:
     """One pass over the embeddings; :class:`InputError` for rows without a direction and labels that do not match."""
     from scipy.sparse import csr_array
 
-    rows = open_rows(problem.embeddings, problem.base, "embeddings")
     n = codes.size
-    if rows.count is not None and rows.count != n:
-        raise InputError(
-            f"{counted(n, 'label')} for {counted(rows.count, 'embedding')}; give one label a row", field="labels"
-        )
     done, low, high = 0, np.inf, 0.0
     sums, kept = np.zeros((0, 0)), np.zeros((0, 0))
     trouble = {"not finite": [0, 0], "zero": [0, 0]}
-    for chunk in rows.chunks():
+    for chunk in chunks(problem):
         with np.errstate(over="ignore"):  # of wider numbers, which are then not finite
             block = chunk.astype(np.float64)
         size = block.shape[0]
@@ -259,7 +270,7 @@ def read(problem: Compare, codes: IntArray, n_classes: int, keep: IntArray, prog
         if count:
             some = f"{counted(count, 'row')} {'is' if count == 1 else 'are'}"
             raise InputError(
-                f"{problem.embeddings}: {some} {kind}, first row {first} (counted from 0); such rows have no "
+                f"{problem.embeddings.place}: {some} {kind}, first row {first} (counted from 0); such rows have no "
                 "direction: remove them with their labels",
                 field="embeddings",
             )

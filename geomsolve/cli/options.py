@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import click
 
 from geomsolve.cli.output import Output, debug_option, json_option, no_color_option, refuse_overwriting
-from geomsolve.losses import REGISTRY
 from geomsolve.plots import check_file
+from geomsolve.questions.realizable import Realizable
+from geomsolve.registry import LOSSES, TEMPERATURE, WEIGHTINGS, Parameter, Registry, spelled
 from geomsolve.solvers.choose import SOLVERS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -75,20 +76,73 @@ class_options = stacked(
     click.option("--names", metavar="LIST", help="Class names, one a class."),
 )
 
+
+class ChoiceOption(click.Option):
+    """A flag that names a choice of a registry, and brings along a flag for every parameter that some choice takes."""
+
+    def __init__(self, *declarations: Any, registry: Registry[Any], **settings: Any) -> None:
+        super().__init__(*declarations, **settings)
+        self.registry = registry
+
+
+class Command(click.Command):
+    """A command whose flags for parameters are made when it runs, of every choice that is registered by then."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        own = super().get_params(ctx)
+        registries = [option.registry for option in own if isinstance(option, ChoiceOption)]
+        declared = {name: each for registry in registries for name, each in registry.parameters().items()}
+        made = {
+            name: flag(each, {k: v for registry in registries for k, v in registry.users(name).items()})
+            for name, each in declared.items()
+            if all(option.name != name for option in own)
+        }
+        found: list[click.Parameter] = []
+        for option in own:
+            found.append(option)
+            if isinstance(option, ChoiceOption):
+                found += [made.pop(name) for name in option.registry.parameters() if name in made]
+        return found
+
+
+def flag(declared: Parameter, users: dict[str, Any]) -> click.Option:
+    """The flag of a parameter; ``users`` are the choices that take it, each with its default."""
+    text = f"{with_default(declared.help, users)} [{', '.join(sorted(users))}]"
+    if declared.metavar:
+        return click.Option([*declared.flags, declared.name], metavar=declared.metavar, help=text)
+    return click.Option([*declared.flags, declared.name], is_flag=True, default=None, help=text)
+
+
+def with_default(sentence: str, users: dict[str, Any]) -> str:
+    """The help of a parameter with its default, or its defaults where the choices that take it differ."""
+    by_value: dict[str, list[str]] = {}
+    for name, value in sorted(users.items()):
+        if value is not None and not isinstance(value, bool):
+            by_value.setdefault(value if isinstance(value, str) else spelled(value), []).append(name)
+    if not by_value:
+        return sentence
+    alone = len(by_value) == 1
+    said = "; ".join(value if alone else f"{value} for {', '.join(names)}" for value, names in by_value.items())
+    return f"{sentence.removesuffix('.')} (default {said})."
+
+
 weighting_options = stacked(
-    click.option("--weighting", required=True, metavar="NAME", help="The weighting; see geomsolve list weightings."),
+    click.option(
+        "--weighting",
+        cls=ChoiceOption,
+        registry=WEIGHTINGS,
+        required=True,
+        metavar="NAME",
+        help="The weighting; see geomsolve list weightings.",
+    ),
     click.option(
         "--labels", metavar="LABELS", help="20,25,30, 0,0;1,0;0,1, @ages.csv:age, @y.npy, - or a set (list labels)."
     ),
-    click.option("-t", "--temperature", type=float, metavar="T", help="Temperature of the latents (default 0.1)."),
-    click.option("--sigma", type=float, metavar="S", help="Width of the kernel on labels (default 1)."),
-    click.option("--kernel", metavar="NAME", help="gaussian (default), epanechnikov, exponential, linear or cosine."),
-    click.option("--epsilon", type=float, metavar="E", help="Weight across classes, soft-supcon (default 0.1)."),
-    click.option("--target-temperature", type=float, metavar="T", help="Of the labels, xclr (default --temperature)."),
     click.option(
-        "--weights", metavar="MATRIX", help="custom: symmetric weights, 1,.5;.5,1 or @file; blank is unknown."
+        *TEMPERATURE.flags,
+        metavar=TEMPERATURE.metavar,
+        help=with_default(TEMPERATURE.help, {"": Realizable.model_fields["temperature"].default}),
     ),
-    click.option("--target", metavar="MATRIX", help="custom: wanted cosines (or squared distances) instead."),
     click.option("--similarity", metavar="cosine|euclidean", help="Of the latents (default: what it is made for)."),
     click.option("--self-pairs", metavar="include|exclude", help="Whether a sample (its views) pairs with itself."),
     click.option("--normalise", metavar="rows|columns", help="How weights are normalised (default rows)."),
@@ -101,25 +155,17 @@ weighting_options = stacked(
 )
 
 
-def loss_options(function: F) -> F:
-    """``--loss`` and one flag for every parameter that some loss takes."""
-    parameters = {p.name: p for cls in REGISTRY.values() for p in cls.takes().values()}
-    options: list[Callable[[Any], Any]] = [
-        click.option("--loss", metavar="NAME", help="The loss (default supcon); see geomsolve list losses.")
-    ]
-    for parameter in parameters.values():
-        users = ", ".join(sorted(name for name, cls in REGISTRY.items() if parameter.name in cls.takes()))
-        text = f"{parameter.help} [{users}]"
-        if parameter.metavar:
-            options.append(click.option(*parameter.flags, parameter.name, metavar=parameter.metavar, help=text))
-        else:
-            options.append(click.option(*parameter.flags, parameter.name, is_flag=True, default=None, help=text))
-    return stacked(*options)(function)
+loss_options = click.option(
+    "--loss",
+    cls=ChoiceOption,
+    registry=LOSSES,
+    metavar="NAME",
+    help="The loss (default supcon); see geomsolve list losses.",
+)
 
 
 def split_loss(flags: dict[str, Any]) -> dict[str, Any]:
     """Gather the loss flags among ``flags`` into ``{"loss": {...}}``."""
-    names = {name for cls in REGISTRY.values() for name in cls.takes()}
     rest = dict(flags)
-    loss = {key: rest.pop(key) for key in flags if key in names}
+    loss = {key: rest.pop(key) for key in flags if key in LOSSES.parameters()}
     return {**rest, "loss": {"name": rest.pop("loss", "supcon"), **loss}}

@@ -196,7 +196,7 @@ class Weighted(Denominator):
 
     ``log_weights`` (K, K) between classes, -inf for weight 0.  ``itself``: whether a sample is a positive of, and
     compared with, itself.  ``columns``: w_ij is divided by the sum over i, not over j.
-    ``spherical``: features are unit vectors; else they are anywhere in space, and s = -|z_i - z_j|^2 / (2 tau).
+    ``similarity`` is 'cosine', or 'euclidean' for s = -|z_i - z_j|^2 / (2 tau) and features anywhere in space.
     """
 
     def __init__(
@@ -207,10 +207,10 @@ class Weighted(Denominator):
         *,
         itself: bool = True,
         columns: bool = False,
-        spherical: bool = True,
+        similarity: str = "cosine",
     ) -> None:
         super().__init__(population, lambda alike: alike / temperature)
-        self.itself, self.columns, self.spherical = itself, columns, spherical
+        self.itself, self.columns, self.spherical = itself, columns, similarity == "cosine"
         self.log_weights = log_weights
 
     def compared(self, some: Tensor, z: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.levels import Scale, Training
-from geomsolve.registry import Choice, Parameter, Registry
+from geomsolve.registry import LOSSES, Choice
 
 
 @dataclass(frozen=True)
@@ -71,17 +71,12 @@ class Loss(Choice):
         """The least and the most, maybe inf, that a whole-numbered parameter ``name`` can be for these classes."""
         return 1, inf
 
-    @classmethod
-    def takes(cls) -> dict[str, Parameter]:
-        """The parameters of this loss by name."""
-        return {f.name: f.metadata["parameter"] for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
-
     def replace(self, **changes: Any) -> Loss:
         """The same loss with some parameters changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
-REGISTRY: Registry[Loss] = Registry("loss")
+REGISTRY = LOSSES
 register = REGISTRY.register
 
 
@@ -110,10 +105,4 @@ def make_loss(name: str, parameters: dict[str, Any], *, instances: bool = False)
             f"with classes ask --loss {cls.name}",
             field="loss.name",
         )
-    cls = REGISTRY.find(cls.name, parameters, field="loss.name", prefix="loss.")
-    takes = cls.takes()
-    try:
-        values = {key: takes[key].parse(value) for key, value in parameters.items()}
-    except InputError as error:
-        raise InputError(error.message, field=f"loss.{error.field}") from None
-    return cls(**values)
+    return REGISTRY.make(cls.name, parameters, field="loss.name", prefix="loss.")

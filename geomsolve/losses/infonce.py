@@ -21,7 +21,9 @@ k = inf has log k subtracted.  Where every sample is its own class, each of n sa
 
 a the cosine of positives, c that of negatives, is least at the regular simplex of n points, c = -1/(n - 1), whether
 negatives come from both views or from the other one (``objectives/two_towers.py``).  It rises with n; given k alone,
-the optimum is that of n = k + 1, which no number of samples goes below.  One view is pairs of two halves, B of each.
+the optimum is that of n = k + 1, which no number of samples goes below.  One view is pairs of two halves, B of each:
+with unequal classes these need not coincide at the optimum, as anchors are of one half only; certain then is only that
+no cosine is above 1 or below -1.
 
 Sources: van den Oord et al. 2018; Yeh et al. 2022 (decoupled).
 
@@ -130,6 +132,9 @@ class Negatives(Loss):
                 unique_minimiser=False,
             )
             batches = Optimum(expected, orbits)
+            if drawn and views == 1 and orbits.n_orbits > 1:
+                least = float(np.logaddexp(log(base) if base else -inf, log(k * weight) - 2 * scale))
+                batches = Optimum(expected, orbits, assumption="the two halves of a pair coincide", bound=least)
         terms = [(weight, k)] + ([(1.0, 1)] if base else [])
         return Scale(
             log(base + k * weight),

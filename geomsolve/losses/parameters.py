@@ -1,4 +1,4 @@
-"""The parameters that losses take: how each is spelled, read, bounded and explained, said once.
+"""The parameters that losses take: how each is spelled, bounded and explained, said once.
 
 A loss declares which of these it uses as dataclass fields (``temperature: float = parameter(TEMPERATURE, 0.1)``).
 The command line makes one flag of each, and a flag given to a loss that does not declare it is an error.
@@ -6,21 +6,12 @@ The command line makes one flag of each, and a flag given to a loss that does no
 
 from __future__ import annotations
 
+from geomsolve.registry import EPSILON as EPSILON
+from geomsolve.registry import TEMPERATURE as TEMPERATURE
 from geomsolve.registry import Parameter, choice, number, switch, whole
 
-TEMPERATURE = Parameter(
-    "temperature",
-    ("-t", "--temperature"),
-    number("a temperature above 0, from 0.0001 to 1e6", lambda x: 1e-4 <= x <= 1e6),
-    "T",
-    "Temperature: similarities are cosines divided by it (default 0.1).",
-)
 NEGATIVES = Parameter(
-    "negatives",
-    ("--negatives",),
-    whole(1, infinite=True),
-    "K|inf",
-    "Negatives an anchor is compared with (default inf).",
+    "negatives", ("--negatives",), whole(1, infinite=True), "K|inf", "Negatives an anchor is compared with."
 )
 SAMPLING = Parameter(
     "sampling",
@@ -46,59 +37,52 @@ REPLACEMENT = Parameter(
     "Whether a batch may hold a sample twice; no, as data loaders draw, needs counts (default yes; levels: no).",
 )
 FULL_BATCH = Parameter("full_batch", ("--full-batch",), switch, "", "One batch holds the whole set; needs counts.")
-EPSILON = Parameter(
-    "epsilon",
-    ("--epsilon",),
-    number("a weight above 0, at most 1", lambda x: 0 < x <= 1),
-    "E",
-    "Weight of pairs from different classes, against 1 within a class (default 0.1).",
-)
 MARGIN = Parameter(
     "margin",
     ("--margin",),
-    number("a margin above 0, from 1e-6 to 2", lambda x: 1e-6 <= x <= 2),
+    number("a margin", 1e-6, 2),
     "M",
-    "Hinge margin: a negative costs nothing below cosine 1 - M (default 1).",
+    "Hinge margin: a negative costs nothing below cosine 1 - M.",
 )
 BIAS = Parameter(
     "bias",
     ("--bias",),
-    number("a number from -1e6 to 1e6", lambda x: abs(x) <= 1e6),
+    number("a number", -1e6, 1e6),
     "B",
-    "Bias, subtracted from the logit (default 0); SigLIP's code adds it: -10 there is 10 here.",
+    "Bias, subtracted from the logit; SigLIP's code adds it: -10 there is 10 here.",
 )
 UNIFORM_T = Parameter(
     "uniform_t",
     ("--uniform-t",),
-    number("a number above 0, from 1e-6 to 1e4", lambda x: 1e-6 <= x <= 1e4),
+    number("a number", 1e-6, 1e4),
     "S",
-    "Sharpness s of the Gaussian potential exp(-s |x - y|^2) (default 2).",
+    "Sharpness s of the Gaussian potential exp(-s |x - y|^2).",
 )
 DELTA = Parameter(
     "delta",
     ("--delta",),
-    number("a number, at least 0", lambda x: x >= 0),
+    number("a distance", 1e-100, 1e6, zero=True),
     "D",
-    "Floor under the distance 1 - cosine whose logarithm is taken (default 0).",
+    "Floor under the distance 1 - cosine whose logarithm is taken.",
 )
 TAIL_WEIGHT = Parameter(
     "tail_weight",
     ("--tail-weight",),
-    number("a weight from 0 to 1", lambda x: 0 <= x <= 1),
+    number("a weight", 0, 1),
     "L",
-    "Weight lambda of the extreme-value term of the logit, 1 - lambda of the cosine (default 0.5).",
+    "Weight lambda of the extreme-value term of the logit, 1 - lambda of the cosine.",
 )
 TAIL_SHAPE = Parameter(
     "tail_shape",
     ("--tail-shape",),
-    number("a number, at least 0", lambda x: x >= 0),
+    number("a number", 0, 1e6),
     "B",
-    "Weibull shape beta of the extreme-value term (default 1).",
+    "Weibull shape beta of the extreme-value term.",
 )
 HARDNESS = Parameter(
     "hardness",
     ("--hardness",),
-    number("a number above 0", lambda x: x > 0),
+    number("a number", 1e-12, 1e6),
     "B",
     "Draw negatives with density proportional to e^(B cosine); not convex, so the answer is not certified.",
 )

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, ClassVar, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from geomsolve.errors import InputError, nearest
 from geomsolve.questions.expect import Expectation
+from geomsolve.registry import Registry
 
 
 def keys(model: type[BaseModel], path: Sequence[int | str] = ()) -> list[str]:
     """The keys that a user may write in ``model``, or in what stands at ``path`` within it."""
     if not path:
-        return [name for name, field in model.model_fields.items() if not field.exclude]
+        own = [name for name, field in model.model_fields.items() if not field.exclude]
+        beside = model.beside if issubclass(model, Problem) else None
+        return own if beside is None else [*own, *beside.parameters()]
     field = model.model_fields.get(str(path[0]))
     inner = (field.annotation, *get_args(field.annotation)) if field else ()
     models = [part for part in inner if isinstance(part, type) and issubclass(part, BaseModel)]
@@ -31,8 +34,7 @@ def plainly(model: type[BaseModel]) -> Iterator[None]:
         yield
     except ValidationError as error:
         complaints = [explain(each, model) for each in error.errors(include_url=False)]
-        first, *rest = (part for complaint in complaints for part in (complaint, *complaint.rest))
-        raise InputError(first.message, field=first.field, rest=tuple(rest)) from None
+        raise InputError.together(complaints) from None
 
 
 def explain(error: ErrorDetails, model: type[BaseModel]) -> InputError:
@@ -100,6 +102,9 @@ class Problem(Frozen):
     tolerance: float = Field(1e-6, gt=0, lt=1, description="relative gap below which an answer is certified")
     seed: int = Field(0, ge=0)
     base: Path | None = Field(None, exclude=True, description="folder that relative paths start from")
+
+    beside: ClassVar[Registry[Any] | None] = None
+    """Choices whose parameters are keys of the problem itself, and stand beside its other keys."""
 
     @property
     def notices(self) -> tuple[str, ...]:

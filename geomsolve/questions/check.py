@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from geomsolve.questions.base import Frozen, LossProblem
 from geomsolve.questions.classes import ClassProblem
@@ -44,6 +44,8 @@ class CheckWeighting(Realizable, Training):
     ``CheckWeighting(weighting="yaware", labels=[20, 25, 30], sigma=5)``; ``dim`` limits the features.
     """
 
+    model_config = ConfigDict(extra="allow")
+
     kind: Literal["check_weighting"] = "check_weighting"  # type: ignore[assignment]
 
     @model_validator(mode="after")
@@ -54,4 +56,5 @@ class CheckWeighting(Realizable, Training):
 
     def without_training(self) -> dict[str, Any]:
         """The fields of the realizability question that were set."""
-        return {name: getattr(self, name) for name in self.model_fields_set & set(Realizable.model_fields)}
+        apart = {"kind", *Training.model_fields}
+        return {name: getattr(self, name) for name in self.model_fields_set - apart}

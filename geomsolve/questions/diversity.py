@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from geomsolve.questions.base import Problem
-from geomsolve.reading.latents import check_unit, generate, is_generated, read_points
+from geomsolve.questions.data import Matrix
+from geomsolve.reading.latents import read_latents
 from geomsolve.reading.lists import read_numbers
-from geomsolve.reading.matrices import FloatArray, Rows, as_rows, read_matrix
+from geomsolve.reading.matrices import read_matrix
+from geomsolve.reading.source import FloatArray
 from geomsolve.words import counted
 
 SAME_COORDINATE = 1e-9
@@ -29,29 +31,24 @@ class Diversity(Problem):
     """
 
     kind: Literal["diversity"] = "diversity"
-    latents: Rows = Field(description="points on the unit sphere: sphere:200:3, rings:7x10, @file or rows")
+    latents: Matrix = Field(description="points on the unit sphere: sphere:200:3, rings:7x10, @file or rows")
     masses: tuple[float, ...] | None = Field(None, description="how frequent each point is (default: equally)")
     kappa: float | None = Field(None, ge=0, allow_inf_nan=False, description="concentration of positives")
     temperature: float = Field(0.1, gt=0, allow_inf_nan=False)
     shared_coordinates: int | None = Field(None, ge=1, description="positives agree in the first so many coordinates")
-    support: Rows | None = Field(None, description="n x n, not 0 where j may be a positive of i")
-    edges: Rows | None = Field(None, description="pairs i, j (from 0) that are positives of each other")
+    support: Matrix | None = Field(None, description="n x n, not 0 where j may be a positive of i")
+    edges: Matrix | None = Field(None, description="pairs i, j (from 0) that are positives of each other")
     corrected: bool = Field(False, description="restrict the denominator to pairs that may be positives")
 
     @field_validator("latents", mode="before")
     @classmethod
     def _read_latents(cls, value: Any, info: ValidationInfo) -> Any:
-        if isinstance(value, str) and is_generated(value):
-            generate(value, 0)
-            return value
-        rows = as_rows(value, info.data.get("base"))
-        check_unit(read_matrix(rows, info.data.get("base")))
-        return rows
+        return read_latents(value, info.data.get("base"), info.data.get("seed", 0))
 
     @field_validator("support", "edges", mode="before")
     @classmethod
     def _read_pairs(cls, value: Any, info: ValidationInfo) -> Any:
-        return None if value is None else as_rows(value, info.data.get("base"))
+        return None if value is None else read_matrix(value, info.data.get("base"))
 
     @field_validator("masses", mode="before")
     @classmethod
@@ -77,14 +74,14 @@ class Diversity(Problem):
         if self.shared_coordinates is not None and self.shared_coordinates > d:
             raise ValueError(f"{self.shared_coordinates} shared coordinates, but the latents have {d}")
         if self.support is not None:
-            shape = read_matrix(self.support, self.base).shape
+            shape = self.support.values.shape
             if shape != (n, n):
                 raise ValueError(f"the support matrix is {shape[0]} x {shape[1]}, but there are {n} points")
             empty = np.flatnonzero(~self.positives.any(axis=1))
             if empty.size:
                 raise ValueError(f"row {empty[0] + 1} of the support is zero: that point has no positive")
         if self.edges is not None:
-            edges = read_matrix(self.edges, self.base)
+            edges = self.edges.values
             if edges.shape[1] != 2:
                 raise ValueError(f"an edge is a pair of points, but the rows of edges hold {edges.shape[1]} numbers")
             wrong = np.argwhere((edges != np.floor(edges)) | (edges < 0) | (edges >= n))
@@ -98,7 +95,9 @@ class Diversity(Problem):
     @cached_property
     def points(self) -> FloatArray:
         """The latents (n, d), of length 1."""
-        return read_points(self.latents, self.seed, self.base)
+        points = self.latents.points
+        unit: FloatArray = points / np.linalg.norm(points, axis=1, keepdims=True)
+        return unit
 
     @cached_property
     def mass(self) -> FloatArray:
@@ -121,9 +120,9 @@ class Diversity(Problem):
             shared = self.points[:, : self.shared_coordinates]
             allowed = np.abs(shared[:, None] - shared[None]).max(axis=2) <= SAME_COORDINATE
         elif self.support is not None:
-            allowed = read_matrix(self.support, self.base) != 0
+            allowed = self.support.values != 0
         elif self.edges is not None:
-            first, second = read_matrix(self.edges, self.base).astype(np.int64).T
+            first, second = self.edges.values.astype(np.int64).T
             allowed = np.eye(n, dtype=np.bool_)
             allowed[first, second] = allowed[second, first] = True
         return allowed

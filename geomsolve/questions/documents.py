@@ -21,6 +21,7 @@ from typing import Any
 from geomsolve.errors import InputError, nearest
 from geomsolve.questions.base import Problem, keys
 from geomsolve.questions.kinds import kind_of
+from geomsolve.reading.files import locate, picture_files
 from geomsolve.reading.yaml import Node, Place, YamlError, decode, read_documents
 
 MOST_PROBLEMS = 1_000_000
@@ -138,9 +139,9 @@ def _problem(data: dict[str, Any], base: Path) -> Problem:
     try:
         problem = model(**{key: value for key, value in data.items() if key in known}, base=base)
     except InputError as error:
-        errors += _all(error)
+        errors.append(error)
     if errors:
-        raise InputError(errors[0].message, field=errors[0].field, rest=tuple(errors[1:]))
+        raise InputError.together(errors)
     return problem
 
 
@@ -177,11 +178,13 @@ def _short(value: Any) -> str:
 
 
 def content_hash(written: Any, base: Path) -> str:
-    """SHA-256 of plain data in a canonical form, and of the content of every file that one of its strings names."""
+    """SHA-256 of plain data in a canonical form, and of the content of every file that one of its strings names.
+
+    A folder that is named stands for the pictures in it.
+    """
     digest = hashlib.sha256(json.dumps(written, sort_keys=True).encode())
     for text in sorted(_strings(written)):
-        path = _named_file(text, base)
-        if path is not None:
+        for path in _named_files(text, base):
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
@@ -195,13 +198,9 @@ def _strings(data: Any) -> Iterator[str]:
             yield from _strings(part)
 
 
-def _named_file(text: str, base: Path) -> Path | None:
-    """The file that ``text`` names: ``path``, ``@path`` or ``@path:column``."""
-    name = text.removeprefix("@")
-    for candidate in (name, name.rpartition(":")[0]):
-        try:
-            if candidate and (base / candidate).is_file():
-                return base / candidate
-        except (OSError, ValueError):  # too long for a name, or a character that no name has
-            continue
-    return None
+def _named_files(text: str, base: Path) -> list[Path]:
+    """The file that ``text`` names: ``path``, ``@path`` or ``@path:column``; or the pictures in a folder."""
+    try:
+        return [locate(text.removeprefix("@"), base)[0]]
+    except InputError:
+        return picture_files(base / text) if text else []

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, WithJso
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from geomsolve.reading.lists import read_numbers
+from geomsolve.reading.numbers import number
 
 TOLERANCE = 1e-4
 """Default for the distance between an expected number and the answer: numbers are written with a few digits."""
@@ -36,10 +36,7 @@ class Near(BaseModel):
     @classmethod
     def _fraction(cls, value: Any) -> Any:
         if isinstance(value, str):
-            numbers = read_numbers(value) if value[:1] not in ("@", "-") or value[1:] else []
-            if len(numbers) != 1:
-                raise ValueError(f"wanted one number, got {value!r}")
-            return numbers[0]
+            return number(value)
         return value
 
     @classmethod

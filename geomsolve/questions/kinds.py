@@ -12,6 +12,7 @@ from pydantic import Field, TypeAdapter
 import geomsolve.questions
 from geomsolve.errors import InputError, nearest
 from geomsolve.questions.base import Problem, keys
+from geomsolve.registry import LOSSES
 
 
 @cache
@@ -56,9 +57,26 @@ def json_schema() -> dict[str, Any]:
     }
     for model in models:
         definition = definitions[model.__name__]
-        properties = {key: _as_written(definition["properties"][key]) for key in keys(model)}
-        definition.update(properties={**properties, "grid": axes}, required=["kind"])
+        known = definition["properties"] | _parameters(model)
+        properties = {key: _as_written(known[key]) for key in keys(model)}
+        if model.beside is not None:
+            properties[model.beside.kind] = model.beside.json_schema()
+        definition.update(properties={**properties, "grid": axes}, required=["kind"], additionalProperties=False)
+    others = {alias.name: (cls, alias.summary) for cls in LOSSES.values() for alias in cls.aliases}
+    definitions["LossChoice"] = LOSSES.json_schema("supcon", others)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "$defs": definitions}
+
+
+def _parameters(model: type[Problem]) -> dict[str, Any]:
+    """The schema of every parameter that stands beside the keys of a problem."""
+    if model.beside is None:
+        return {}
+    found = {}
+    for name, declared in model.beside.parameters().items():
+        users = model.beside.users(name)
+        schema = declared.json_schema(next(iter(users.values())) if len(set(users.values())) == 1 else None)
+        found[name] = {**schema, "description": f"{declared.help} [{', '.join(users)}]"}
+    return found
 
 
 def _as_written(schema: Any, *, listed: bool = False) -> Any:

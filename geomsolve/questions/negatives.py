@@ -11,8 +11,10 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from geomsolve.questions.base import LossChoice, LossProblem
 from geomsolve.questions.classes import SUM_TOLERANCE, ClassProblem
+from geomsolve.questions.data import Matrix
 from geomsolve.reading.lists import read_numbers
-from geomsolve.reading.matrices import FloatArray, Rows, as_rows, read_matrix
+from geomsolve.reading.matrices import read_matrix
+from geomsolve.reading.source import FloatArray
 
 LOSSES = ("infonce", "dcl")
 TAKEN = ("temperature", "sampling")
@@ -35,7 +37,7 @@ class Negatives(ClassProblem, LossProblem):
     loss: LossChoice = LossChoice(name=LOSSES[0])
     negatives: tuple[int, ...] = Field((1, 4, 16, 64, 256), description="numbers of negatives k")
     accuracy: float = Field(0.01, ge=1e-6, le=10, description="wanted distance from the limit, in nats")
-    joint: Rows | None = Field(None, description="joint distribution of anchor and positive, in place of classes")
+    joint: Matrix | None = Field(None, description="joint distribution of anchor and positive, in place of classes")
 
     @field_validator("loss", mode="before")
     @classmethod
@@ -62,10 +64,9 @@ class Negatives(ClassProblem, LossProblem):
     def _read_joint(cls, value: Any, info: ValidationInfo) -> Any:
         if value is None:
             return None
-        base = info.data.get("base")
-        rows = as_rows(value, base)
-        check_joint(read_matrix(rows, base))
-        return rows
+        joint = read_matrix(value, info.data.get("base"))
+        check_joint(joint.values)
+        return joint
 
     @field_validator("loss")
     @classmethod
@@ -82,8 +83,7 @@ class Negatives(ClassProblem, LossProblem):
         """(n, n), sum 1 up to rounding, or None where classes are given."""
         if self.joint is None:
             return None
-        matrix = read_matrix(self.joint, self.base)
-        matrix /= matrix.sum()
+        matrix: FloatArray = self.joint.values / self.joint.values.sum()
         return matrix
 
     @cached_property

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, ValidationInfo, field_validator, model_serializer
 
-from geomsolve.questions.base import Problem
-from geomsolve.reading.labels import read_labels, read_matrix
+from geomsolve.errors import InputError, nearest
+from geomsolve.questions.base import Problem, keys
+from geomsolve.questions.data import Points
+from geomsolve.reading.labels import read_labels
+from geomsolve.reading.matrices import read_partial
+from geomsolve.reading.table import Table
+from geomsolve.registry import TEMPERATURE, WEIGHTINGS, Registry
 
 if TYPE_CHECKING:
     from geomsolve.gram.types import FloatArray
-
-PARAMETERS = ("sigma", "kernel", "epsilon", "target_temperature", "weights", "target")
-"""Fields that belong to the weighting; the registry of weightings says which of them one takes."""
 
 
 class Realizable(Problem):
@@ -22,22 +24,16 @@ class Realizable(Problem):
 
     ``Realizable(weighting="yaware", labels=[20, 25, 30], sigma=5)``; without ``labels`` the answer is the condition
     in words and the verdict on reference label sets.  ``weighting="custom"`` takes ``weights`` or ``target`` instead.
+    The parameters of the weighting may also stand with its name, ``weighting={"name": "yaware", "sigma": 5}``.
     """
 
+    model_config = ConfigDict(extra="allow")
+    beside: ClassVar[Registry[Any] | None] = WEIGHTINGS
+
     kind: Literal["realizable"] = "realizable"
-    weighting: str = Field(description="supcon, soft-supcon, yaware, euclidean, xclr or custom")
-    labels: str | tuple[float, ...] | tuple[tuple[float, ...], ...] | None = Field(
-        None, description="scalars, vectors, a file or a generator such as line:9"
-    )
-    temperature: float = Field(0.1, gt=0, allow_inf_nan=False)
-    sigma: float | None = Field(None, gt=0, allow_inf_nan=False, description="width of the kernel on labels")
-    kernel: str | None = Field(None, description="gaussian, epanechnikov, exponential, linear or cosine")
-    epsilon: float | None = Field(None, gt=0, le=1, description="weight across classes")
-    target_temperature: float | None = Field(None, gt=0, allow_inf_nan=False, description="temperature of the labels")
-    weights: str | tuple[tuple[float | None, ...], ...] | None = Field(None, description="matrix of weights, custom")
-    target: str | tuple[tuple[float | None, ...], ...] | None = Field(
-        None, description="matrix of wanted cosines (or squared distances, for Euclidean latents), custom"
-    )
+    weighting: str = Field(description="name of the weighting")
+    labels: Points | None = Field(None, description="scalars, vectors, a file or a generator such as line:9")
+    temperature: Annotated[float, TEMPERATURE] = 0.1
     similarity: Literal["cosine", "euclidean"] | None = Field(None, description="of the latents; default: as made for")
     self_pairs: Literal["include", "exclude"] = "include"
     normalise: Literal["rows", "columns"] = "rows"
@@ -48,73 +44,117 @@ class Realizable(Problem):
         1e-10, gt=0, lt=1, description="an eigenvalue this small, relative to the largest, counts as zero"
     )
 
-    @field_validator("labels", "weights", "target", mode="before")
+    def __init__(self, /, **data: Any) -> None:
+        values, wrong = _with_parameters(data, type(self))
+        try:
+            super().__init__(**values)
+        except InputError as error:
+            wrong.append(error)
+        if wrong:
+            raise InputError.together(wrong)
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Matrices among the parameters as what was written."""
+        tables = {key: value for key, value in (self.model_extra or {}).items() if isinstance(value, Table)}
+        rest = self.model_copy(update=dict.fromkeys(tables)) if tables else self
+        return {**handler(rest), **{key: table.plain() for key, table in tables.items()}}
+
+    @field_validator("weighting", mode="before")
     @classmethod
-    def _plain(cls, value: Any, info: ValidationInfo) -> Any:
-        """Standard input is read once, here; arrays become tuples, so that the problem stays plain data."""
-        if value is None:
-            return None
-        base, labels = info.data.get("base"), info.field_name == "labels"
-        if isinstance(value, str) and value.strip() == "-":
-            value = read_labels(value)
-        if hasattr(value, "tolist"):
-            value = value.tolist()
-        if isinstance(value, list):
-            value = tuple(value)
-        if isinstance(value, tuple):
-            value = tuple(tuple(row) if isinstance(row, list) else row for row in value)
-        read = read_labels(value, base, info.data.get("seed", 0)) if labels else read_matrix(value, base)
-        return value if isinstance(value, (str, tuple)) else tuple(map(tuple, read))
+    def _named(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            raise ValueError(f"wanted the name of a weighting, or a mapping with name and parameters, got {value!r}")
+        return value
+
+    @field_validator("labels", mode="before")
+    @classmethod
+    def _read_labels(cls, value: Any, info: ValidationInfo) -> Any:
+        return None if value is None else read_labels(value, info.data.get("base"), info.data.get("seed", 0))
 
     @field_validator("arc", "sample")
     @classmethod
     def _fits(cls, value: Any, info: ValidationInfo) -> Any:
         given = info.data.get("labels")
         if value is not None and given is not None:
-            read = read_labels(given, info.data.get("base"), info.data.get("seed", 0))
-            if info.field_name == "arc" and read.shape[1] != 1:
+            count, columns = given.points.shape
+            if info.field_name == "arc" and columns != 1:
                 raise ValueError("only scalar labels can be bent onto an arc; these are vectors")
-            if info.field_name == "sample" and value > read.shape[0]:
-                raise ValueError(f"there are only {read.shape[0]:,} labels, fewer than {value:,}")
+            if info.field_name == "sample" and value > count:
+                raise ValueError(f"there are only {count:,} labels, fewer than {value:,}")
         return value
-
-    @cached_property
-    def _all_labels(self) -> FloatArray:
-        assert self.labels is not None
-        return read_labels(self.labels, self.base, self.seed)
-
-    @property
-    def drawn(self) -> FloatArray:
-        """The labels (n, d) that are asked about: all, or a sample of them."""
-        labels = self._all_labels
-        if self.sample is None:
-            return labels
-        import numpy as np
-
-        kept = np.random.default_rng(self.seed).choice(labels.shape[0], self.sample, replace=False)
-        return labels[np.sort(kept)]
 
     @property
     def points(self) -> FloatArray:
-        """The labels (n, d) in force: bent where that was asked for."""
-        return self.drawn if self.arc is None else bend(self.drawn[:, 0], self.arc)
+        """The labels (n, d) in force: sampled and bent where that was asked for."""
+        import numpy as np
 
-    def matrix(self, field: str) -> FloatArray:
-        """``weights`` or ``target`` as an array (n, n), nan where missing."""
-        return read_matrix(getattr(self, field), self.base)
+        assert self.labels is not None
+        labels = self.labels.points
+        if self.sample is not None:
+            kept = np.random.default_rng(self.seed).choice(labels.shape[0], self.sample, replace=False)
+            labels = labels[np.sort(kept)]
+        return labels if self.arc is None else bend(labels[:, 0], self.arc)
 
     def changed(self, **settings: Any) -> Realizable:
-        """The same question with some fields changed: a new one, so that nothing worked out for this one stays.
+        """The same question with some fields changed; ``labels`` may be text.
 
-        Raises :class:`InputError` where the changed question makes no sense.
+        Raises :class:`InputError` where a parameter gets a value that it cannot have.
         """
-        stated = {name: getattr(self, name) for name in self.model_fields_set}
-        return type(self)(**{**stated, **settings})
+        declared = {**WEIGHTINGS.parameters(), TEMPERATURE.name: TEMPERATURE}
+        for name, value in settings.items():
+            if value is not None and name in declared:
+                declared[name].parse(value)
+        if isinstance(settings.get("labels"), str):
+            settings["labels"] = read_labels(settings["labels"], self.base, self.seed)
+        return self.model_copy(update=settings)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters of the weighting that were given."""
-        return {name: value for name in PARAMETERS if (value := getattr(self, name)) is not None}
+        """The parameters of the weighting that were given; matrices as arrays (n, n), nan where missing."""
+        given = {name: value for name, value in (self.model_extra or {}).items() if value is not None}
+        return {name: value.values if isinstance(value, Table) else value for name, value in given.items()}
+
+
+def _with_parameters(data: dict[str, Any], model: type[Realizable]) -> tuple[dict[str, Any], list[InputError]]:
+    """``data`` with the parameters of the weighting, checked, as keys of its own; and what is wrong with them."""
+    declared, known = WEIGHTINGS.parameters(), [*keys(model), "base"]
+    fields = {key: value for key, value in data.items() if key in known and key not in declared}
+    beside = {key: value for key, value in data.items() if key in declared and value is not None}
+    wrong = [InputError(f"unknown key; {nearest(key, keys(model))}", field=key) for key in data if key not in known]
+    within: dict[str, Any] = {}
+    if isinstance(fields.get("weighting"), dict):
+        within = {**fields.pop("weighting")}
+        if "name" in within:
+            fields["weighting"] = within.pop("name")
+    twice = [key for key in within if key in beside]
+    wrong += [InputError("this is given twice, beside the weighting and within it", field=key) for key in twice]
+    if not isinstance(fields.get("weighting"), str) or twice:
+        return fields, wrong
+    try:
+        return {**fields, **_checked(fields["weighting"], {**beside, **within}, data.get("base"))}, wrong
+    except InputError as error:
+        place = {key: f"weighting.{key}" for key in within}
+        if isinstance(data["weighting"], dict):
+            place["weighting"] = "weighting.name"
+        errors = [InputError(e.message, field=place.get(e.field, e.field)) for e in (error, *error.rest)]
+        return fields, [*wrong, *errors]
+
+
+def _checked(name: str, parameters: dict[str, Any], base: Any) -> dict[str, Any]:
+    """The parameters that the weighting called ``name`` takes, with their matrices read."""
+    takes = WEIGHTINGS.find(name, field="weighting").takes()
+    values = dict(parameters)
+    tables: dict[str, Table] = {}
+    for key, value in parameters.items():
+        if key in takes and takes[key].values.matrix:
+            try:
+                tables[key] = read_partial(value, None if base is None else Path(base))
+            except ValueError as error:
+                raise InputError(getattr(error, "message", str(error)), field=key) from None
+            values[key] = tables[key].values
+    WEIGHTINGS.make(name, values, field="weighting")
+    return {key: tables[key] if key in tables else takes[key].parse(value) for key, value in values.items()}
 
 
 def bend(scalars: FloatArray, radius: float) -> FloatArray:

@@ -10,9 +10,11 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from geomsolve.questions.base import Problem
-from geomsolve.reading.images import power_spectrum
+from geomsolve.questions.data import Pictures
+from geomsolve.reading.images import read_images
 from geomsolve.reading.lists import read_numbers
-from geomsolve.reading.matrices import FloatArray
+from geomsolve.reading.source import FloatArray
+from geomsolve.reading.table import Table
 
 MOST_FREQUENCIES = 1_000_000
 
@@ -26,7 +28,7 @@ class Spectrum(Problem):
 
     kind: Literal["spectrum"] = "spectrum"
     power: str | tuple[float, ...] | None = Field(None, description="power at 1, 2, ... cycles: power-law:2:64 or list")
-    images: str | None = Field(
+    images: Pictures | None = Field(
         None, description="images whose spectrum is taken: an npy file, or a folder of png files"
     )
     noise: float = Field(0, ge=0, allow_inf_nan=False, description="variance of added white noise")
@@ -59,12 +61,17 @@ class Spectrum(Problem):
             raise ValueError(f"{len(values):,} frequencies are too many; at most {MOST_FREQUENCIES:,}")
         return tuple(float(x) for x in values)
 
-    @field_validator("images")
+    @field_validator("images", mode="before")
     @classmethod
-    def _readable(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if value is not None and not power_spectrum(value, info.data.get("base"))[0].any():
+    def _read_images(cls, value: Any, info: ValidationInfo) -> Any:
+        if value is None or isinstance(value, Table):
+            return value
+        if not isinstance(value, str):
+            raise ValueError(f"wanted the name of an npy file or of a folder of png files, got {value!r:.60}")
+        read = read_images(value, info.data.get("base"))
+        if not read.values[:, 0].any():
             raise ValueError("the images are all of one colour: they have no power at any frequency")
-        return value
+        return read
 
     @model_validator(mode="after")
     def _one_source(self) -> Spectrum:
@@ -77,7 +84,7 @@ class Spectrum(Problem):
     def bands(self) -> tuple[FloatArray, FloatArray]:
         """Power (n,) at 1, ..., n cycles, and how many frequencies (n,) have it."""
         if self.images is not None:
-            return power_spectrum(self.images, self.base)
+            return self.images.values[:, 0], self.images.values[:, 1]
         power = power_law(self.power) if isinstance(self.power, str) else np.array(self.power)
         return power, np.ones_like(power)
 

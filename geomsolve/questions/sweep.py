@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from geomsolve.questions.base import LossProblem
 from geomsolve.questions.classes import EqualClassProblem
@@ -21,10 +22,10 @@ WHOLE = ("batch", "views", "negatives", "dim")
 MOST_POINTS = 100_000
 
 
-def read_range(text: str) -> list[float]:
+def read_range(text: str, base: Path | None = None) -> list[float]:
     """The values of a range or list; ValueError saying what is wrong."""
     if ":" not in text or text.startswith("@"):
-        return read_numbers(text)
+        return read_numbers(text, base)
     parts = text.split(":")
     logarithmic = parts[0] == "log"
     parts = parts[1:] if logarithmic else parts
@@ -60,15 +61,15 @@ class Sweep(EqualClassProblem, LossProblem):
 
     @field_validator("over", mode="before")
     @classmethod
-    def _ranges(cls, value: Any) -> Any:
+    def _ranges(cls, value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, dict) or not 1 <= len(value) <= 2:
             raise ValueError(
                 f"wanted one or two parameters with their values, as in temperature=0.05:1:20, got {value!r}"
             )
         read: dict[str, list[float]] = {}
         for name, values in value.items():
-            ranged = isinstance(values, str) and ":" in values
-            numbers = read_range(values) if isinstance(values, str) else values
+            ranged = isinstance(values, str) and ":" in values and not values.startswith("@")
+            numbers = read_range(values, info.data.get("base")) if isinstance(values, str) else values
             if not isinstance(numbers, (list, tuple)) or not numbers:
                 raise ValueError(f"wanted values for {name}, got {values!r}")
             if ranged and name in WHOLE:

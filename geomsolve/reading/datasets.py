@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from geomsolve.errors import nearest
+from geomsolve.errors import InputError, nearest
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def dataset(name: str) -> DataSet:
         return DataSet(name, counts, tuple(str(i) for i in range(len(counts))), _SHAPED_SOURCE.format(source))
     base, *options = name.split(":")
     if base not in _CIFAR:
-        raise ValueError(f"unknown data set {name!r}; {nearest(name, EXAMPLES)}")
+        raise InputError(f"unknown data set {name!r}; {nearest(name, EXAMPLES)}")
     n_classes, largest = _CIFAR[base]
     factor, rule = [*options, "exp"][:2] if options else ("", "exp")
     try:
@@ -98,7 +98,7 @@ def dataset(name: str) -> DataSet:
         if len(options) > 2 or rule not in ("exp", "step") or not 1 <= ratio <= largest:
             raise ValueError
     except ValueError:
-        raise ValueError(
+        raise InputError(
             f"{name!r} needs an imbalance factor from 1 to {largest}, then maybe a rule (exp, step), "
             f"as in {base}:100 or {base}:100:step"
         ) from None

@@ -4,7 +4,6 @@
                                                      1, 2, ... cycles across the shorter side
 
 so that white noise of variance v per pixel has S_f = v everywhere.  Grey values run from 0 to 1; colours are averaged.
-Everything that goes wrong is a ValueError.
 """
 
 from __future__ import annotations
@@ -15,8 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
-from geomsolve.reading.lists import _existing
-from geomsolve.reading.matrices import FloatArray
+from geomsolve.errors import InputError
+from geomsolve.reading.files import existing, picture_files
+from geomsolve.reading.npy import load
+from geomsolve.reading.source import FloatArray
+from geomsolve.reading.table import Table
+
+
+def read_images(name: str, base: Path | None = None) -> Table:
+    """The spectrum of the images as a table (n, 2): columns as in :func:`power_spectrum`."""
+    return Table(np.column_stack(power_spectrum(name, base)), ("power", "many"), name)
 
 
 def power_spectrum(name: str, base: Path | None = None) -> tuple[FloatArray, FloatArray]:
@@ -25,15 +32,15 @@ def power_spectrum(name: str, base: Path | None = None) -> tuple[FloatArray, Flo
     first = ""
     for label, image in grey_images(name, base):
         if not np.all(np.isfinite(image)):
-            raise ValueError(f"{label} holds a value that is not finite")
+            raise InputError(f"{label} holds a value that is not finite")
         if count and image.shape != total.shape:
-            raise ValueError(f"images differ in size: {first} is {total.shape}, {label} is {image.shape}")
+            raise InputError(f"images differ in size: {first} is {total.shape}, {label} is {image.shape}")
         spectrum = np.abs(np.fft.fft2(image)) ** 2 / image.size
         total, first = (total + spectrum, first) if count else (spectrum, label)
         count += 1
     side = min(total.shape)
     if side < 4:
-        raise ValueError(f"images of {total.shape[0]} x {total.shape[1]} pixels have no spectrum to speak of")
+        raise InputError(f"images of {total.shape[0]} x {total.shape[1]} pixels have no spectrum to speak of")
     vertical, horizontal = (np.fft.fftfreq(length) * side for length in total.shape)
     cycles = np.rint(np.hypot(vertical[:, None], horizontal)).astype(np.int64).ravel()
     many = np.bincount(cycles)[1 : side // 2 + 1]
@@ -45,29 +52,32 @@ def grey_images(name: str, base: Path | None) -> Iterator[tuple[str, FloatArray]
     """Each image (height, width) with what to call it in a message."""
     path = (base or Path()) / name
     if path.is_dir():
-        files = sorted(path.glob("*.png"))
+        files = picture_files(path)
         if not files:
-            raise ValueError(f"the folder {name!r} holds no png files")
+            raise InputError(f"the folder {name!r} holds no png files")
         try:
             imread = importlib.import_module("matplotlib.image").imread
         except ImportError:
-            raise ValueError("reading png files needs matplotlib: pip install 'geomsolve[plot]'") from None
+            raise InputError("reading png files needs matplotlib: pip install 'geomsolve[plot]'") from None
         for file in files:
             try:
                 pixels = np.asarray(imread(file), dtype=np.float64)
             except (OSError, ValueError, SyntaxError) as error:  # what Pillow raises for a broken file
-                raise ValueError(f"{str(file)!r} is no png image: {error}") from None
+                raise InputError(f"{str(file)!r} is no png image: {error}") from None
             yield str(file), pixels if pixels.ndim == 2 else pixels[..., :3].mean(axis=2)
         return
-    file = _existing(name, base)
+    file = existing(name, base)
     try:
-        array = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        raise ValueError(f"{str(file)!r} is neither a folder of png files nor a numpy array of numbers") from None
+        array = load(file)
+        array = array if isinstance(array, np.ndarray) else None
+    except InputError:
+        array = None
+    if array is None:
+        raise InputError(f"{str(file)!r} is neither a folder of png files nor a numpy array of numbers")
     if array.dtype.kind not in "biuf" or array.ndim not in (2, 3, 4) or array.size == 0:
-        raise ValueError(f"{str(file)!r} holds {array.dtype} of shape {array.shape}, not images x height x width")
+        raise InputError(f"{str(file)!r} holds {array.dtype} of shape {array.shape}, not images x height x width")
     if array.ndim == 4 and array.shape[3] not in (1, 3, 4):
-        raise ValueError(
+        raise InputError(
             f"{str(file)!r} has {array.shape[3]} values a pixel; wanted images x height x width x 1, 3 or 4"
         )
     scale = 255.0 if array.dtype == np.uint8 else 1.0

@@ -1,297 +1,180 @@
-"""Sets of labels as users write them: one row a sample.
+"""Labels of samples: points in a space of labels, or classes.
 
     20,25,30            scalars                         0,0;1,0;0,1         vectors, rows by ;
     @ages.csv:age       a column (several: lat,lon)     @y.npy              an array of one or two dimensions
     @y.txt              one label a line                -                   standard input
-    line:9              0, 1, ..., 8                    line:9:0.5          the same, half as far apart
-    circle:8            evenly on the unit circle       circle:8:2.5        radius 2.5
-    sphere:40:3         random points on the unit sphere of 3 dimensions (seeded)
-    grid:3x3            points with whole coordinates   simplex:4           corners of a regular simplex, radius 1
-    classes:5,3,2       class sizes: one-hot vectors, repeated
+    line:9, circle:8, sphere:40:3, classes:5,3,2, ...   a built-in set (``generators.py``)
 
-Everything that goes wrong is a ValueError whose message says what, the value and where it stands.
+*Classes* are told apart by what is written: labels stay texts unless all are whole numbers in the one spelling that
+each has (``01`` and ``1`` are two classes), and whole numbers of any size keep apart.
 """
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from geomsolve.errors import nearest
+import numpy as np
+from numpy.typing import NDArray
+
+from geomsolve.errors import InputError
+from geomsolve.reading.csv import Csv
+from geomsolve.reading.files import content, locate
+from geomsolve.reading.generators import generate, is_generated
 from geomsolve.reading.lists import read_numbers
-from geomsolve.words import counted
+from geomsolve.reading.numbers import is_number, is_whole
+from geomsolve.reading.source import Column, Source
+from geomsolve.reading.table import Table, look, read_rows
 
-if TYPE_CHECKING:
-    from geomsolve.gram.types import FloatArray
+LABEL_NAMES = ("label", "labels", "class", "classes", "target", "targets")
+"""Names of columns that hold classes, whoever wrote them."""
 
-MOST_POINTS = 1_000_000
-"""Labels that a generator may make."""
-
-
-@dataclass(frozen=True)
-class Generator:
-    """A built-in label set: ``make`` turns the parts between colons (and a seed) into an array (n, d)."""
-
-    name: str
-    example: str
-    summary: str
-    make: Callable[[Sequence[str], int], FloatArray]
+UNNAMED = ("", "unnamed: 0", "__index_level_0__")
+"""Names that pandas gives to an index without a name."""
 
 
-def _whole(text: str, what: str, least: int = 1) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = least - 1
-    if not least <= value <= MOST_POINTS:
-        raise ValueError(f"{what} must be a whole number from {least} to {MOST_POINTS:,}, got {text!r}")
-    return value
+def read_labels(value: Any, base: Path | None = None, seed: int = 0) -> Table:
+    """Labels (n,) or (n, d) from a string as in the module, from a sequence of numbers or of rows, or from an array."""
+    if isinstance(value, Table):
+        return value
+    if isinstance(value, str) and is_generated(value):
+        return _finite(Table(generate(value, seed), (), value))
+    if isinstance(value, str) and ";" not in value and not value.startswith("@") and value.strip() != "-":
+        return _finite(Table(np.array(read_numbers(value, base), dtype=np.float64), (), value))
+    if not isinstance(value, (str, list, tuple)) and not hasattr(value, "tolist"):
+        raise InputError(f"wanted labels: a list of numbers, or of equally long rows, got {value!r:.60}")
+    table = read_rows(value, base, what="label")
+    if isinstance(value, str) and ";" not in value and not table.names and len(table.points) == 1:
+        table = Table(table.values.ravel(), (), table.place)  # a list in one line
+    return _finite(table)
 
 
-def _positive(text: str, what: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{what} must be a number above 0, got {text!r}")
-    return value
-
-
-def _line(parts: Sequence[str], seed: int) -> FloatArray:
-    import numpy as np
-
-    count = _whole(parts[0], "the number of labels", 2)
-    step = _positive(parts[1], "the spacing") if len(parts) > 1 else 1.0
-    return step * np.arange(count, dtype=np.float64)[:, None]
-
-
-def _circle(parts: Sequence[str], seed: int) -> FloatArray:
-    import numpy as np
-
-    count = _whole(parts[0], "the number of labels", 2)
-    radius = _positive(parts[1], "the radius") if len(parts) > 1 else 1.0
-    angle = 2 * np.pi * np.arange(count) / count
-    return np.asarray(radius * np.column_stack([np.cos(angle), np.sin(angle)]), dtype=np.float64)
-
-
-def _sphere(parts: Sequence[str], seed: int) -> FloatArray:
-    import numpy as np
-
-    count = _whole(parts[0], "the number of labels", 2)
-    dim = _whole(parts[1], "the dimension", 2) if len(parts) > 1 else 3
-    if count * dim > 10 * MOST_POINTS:
-        raise ValueError(f"{count:,} points in {dim:,} dimensions are too many")
-    points = np.random.default_rng(seed).standard_normal((count, dim))
-    return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True), dtype=np.float64)
-
-
-def _grid(parts: Sequence[str], seed: int) -> FloatArray:
-    import numpy as np
-
-    sides = [_whole(side, "a side of the grid") for side in parts[0].lower().split("x")]
-    if not 2 <= math.prod(sides) <= MOST_POINTS:
-        raise ValueError(f"a grid holds from 2 to {MOST_POINTS:,} labels, {parts[0]!r} has {math.prod(sides):,}")
-    axes = np.meshgrid(*(np.arange(side, dtype=np.float64) for side in sides), indexing="ij")
-    return np.column_stack([axis.ravel() for axis in axes])
-
-
-def _simplex(parts: Sequence[str], seed: int) -> FloatArray:
-    import numpy as np
-
-    count = _whole(parts[0], "the number of labels", 2)
-    if count > 5000:
-        raise ValueError(f"a simplex has at most 5,000 corners here, got {count:,}")
-    return np.asarray(np.sqrt(count / (count - 1)) * (np.eye(count) - 1 / count), dtype=np.float64)
-
-
-def _classes(parts: Sequence[str], seed: int) -> FloatArray:
-    import numpy as np
-
-    sizes = [_whole(size, "a class size") for size in parts[0].replace(" ", "").split(",")]
-    if not (2 <= sum(sizes) <= MOST_POINTS and sum(sizes) * len(sizes) <= 100 * MOST_POINTS):
-        raise ValueError(f"classes need from 2 to {MOST_POINTS:,} samples in all, got {sum(sizes):,}")
-    return np.repeat(np.eye(len(sizes)), sizes, axis=0)
-
-
-GENERATORS = {
-    g.name: g
-    for g in (
-        Generator("line", "line:9", "0, 1, ..., 8; line:9:0.5 spaces them by 0.5", _line),
-        Generator("circle", "circle:8", "evenly on a circle of radius 1; circle:8:2.5 has radius 2.5", _circle),
-        Generator("sphere", "sphere:40:3", "40 random points on the unit sphere of 3 dimensions (--seed)", _sphere),
-        Generator("grid", "grid:3x3", "points with whole coordinates; any number of sides", _grid),
-        Generator("simplex", "simplex:4", "the corners of a regular simplex of radius 1", _simplex),
-        Generator("classes", "classes:5,3,2", "class sizes: as many equal one-hot labels", _classes),
-    )
-}
-"""Built-in label sets by name; ``geomsolve list labels``."""
-
-
-def read_labels(value: Any, base: Path | None = None, seed: int = 0) -> FloatArray:
-    """Labels (n, d) from a string as in the module, from a sequence of numbers or of rows, or from an array."""
-    if isinstance(value, str):
-        name, colon, rest = value.partition(":")
-        if colon and name in GENERATORS:
-            return _finite(_generate(GENERATORS[name], rest, seed))
-        if colon and name.isidentifier():
-            raise ValueError(f"there is no label set {name!r}; {nearest(name, GENERATORS)}")
-        return _finite(_read(value, base))
-    return _finite(_array(value))
-
-
-def read_matrix(value: Any, base: Path | None = None) -> FloatArray:
-    """A square matrix (n, n), nan where an entry is blank, ``nan`` or null; text with rows by ``;``, a file or rows."""
-    import numpy as np
-
-    if isinstance(value, str):
-        if value.startswith("@") and value.endswith(".npy"):
-            matrix = _npy(_existing(value[1:], base))
-        elif value.startswith("@"):
-            path = _existing(value[1:], base)
-            matrix = _rows(_file_rows(path), lambda row: f" in line {row} of {str(path)!r}", blank=True)
-        else:
-            rows = [(number, row.split(",")) for number, row in enumerate(value.split(";"), 1)]
-            matrix = _rows(rows, lambda row: f" in row {row}", blank=True)
-    else:
-        try:
-            matrix = np.array([[math.nan if x is None else float(x) for x in row] for row in value], dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError("wanted a matrix: rows of numbers, all equally long, null where unknown") from None
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        shape = " x ".join(map(str, matrix.shape))
-        raise ValueError(f"the matrix must be square, one row and one column a sample, but it is {shape}")
-    return matrix
-
-
-def _generate(generator: Generator, rest: str, seed: int) -> FloatArray:
-    parts = rest.split(":")
-    if not all(parts) or len(parts) > (2 if generator.name in ("line", "circle", "sphere") else 1):
-        raise ValueError(f"'{generator.name}:{rest}' is not understood; write it like {generator.example}")
-    return generator.make(parts, seed)
-
-
-def _read(text: str, base: Path | None) -> FloatArray:
-    import numpy as np
-
-    if text.startswith("@") and text.endswith(".npy"):
-        return _npy(_existing(text[1:], base))
-    if text.startswith("@"):
-        name, colon, columns = text[1:].rpartition(":")
-        if colon and name.endswith((".csv", ".tsv")) and "," in columns:
-            read = [read_numbers(f"@{name}:{column.strip()}", base) for column in columns.split(",")]
-            return np.array(read, dtype=np.float64).T
-        path = _existing(text[1:], base) if not colon or not name.endswith((".csv", ".tsv")) else None
-        rows = _file_rows(path) if path is not None else []
-        if rows and len(rows[0][1]) > 1 and _is_number(rows[0][1][0]):
-            return _rows(rows, lambda row: f" in line {row} of {str(path)!r}")
-    elif ";" in text:
-        rows = [(number, row.split(",")) for number, row in enumerate(text.strip().strip(";").split(";"), 1)]
-        return _rows(rows, lambda row: f" in label {row}")
-    return np.array(read_numbers(text, base), dtype=np.float64)[:, None]
-
-
-def _existing(name: str, base: Path | None) -> Path:
-    path = (base or Path()) / name
-    if not path.is_file():
-        raise ValueError(f"there is no file {str(path)!r}")
-    return path
-
-
-def _file_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """The lines of a text file that hold something, each with its number, split at commas, tabs or spaces."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise ValueError(f"{str(path)!r} is not a text file") from None
-    rows = []
-    for number, line in enumerate(lines, 1):
-        content = line.split("#")[0]
-        if content.strip():
-            delimiter = next((d for d in (",", "\t") if d in content), None)
-            cells = next(csv.reader([content], delimiter=delimiter)) if delimiter else content.split()
-            rows.append((number, cells))
-    return rows
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _rows(rows: list[tuple[int, list[str]]], place: Callable[[int], str], *, blank: bool = False) -> FloatArray:
-    """Rows of numbers as an array (n, d); with ``blank`` an empty cell is nan."""
-    import numpy as np
-
-    table = []
-    for number, cells in rows:
-        row = []
-        for cell in cells:
-            text = cell.strip()
-            if not text and blank:
-                row.append(math.nan)
-                continue
-            try:
-                row += read_numbers(text)
-            except ValueError as error:
-                raise ValueError(f"{error}{place(number)}") from None
-            if not text:
-                raise ValueError(f"an entry is empty{place(number)}")
-        table.append(row)
-        if len(row) != len(table[0]):
-            first = counted(len(table[0]), "entry", "entries")
-            raise ValueError(f"all rows must have {first} like the first, but {len(row)}{place(number)}")
-    return np.array(table, dtype=np.float64)
-
-
-def _npy(path: Path) -> FloatArray:
-    import numpy as np
-
-    try:
-        array = np.load(path, allow_pickle=False)
-        if array.ndim not in (1, 2) or array.dtype.kind not in "iuf":
-            raise ValueError(f"it holds {array.dtype} of shape {array.shape}")
-    except (OSError, ValueError, EOFError) as error:
-        raise ValueError(f"{str(path)!r} is no array of numbers of one or two dimensions: {error}") from None
-    array = np.asarray(array, dtype=np.float64)
-    return array[:, None] if array.ndim == 1 else array
-
-
-def _array(value: Any) -> FloatArray:
-    import numpy as np
-
-    if not isinstance(value, (list, tuple)) and not hasattr(value, "tolist"):
-        raise ValueError(f"wanted labels: a list of numbers, or of equally long rows, got {value!r}")
-    rows = [list(row) if hasattr(row, "__len__") and not isinstance(row, str) else [row] for row in value]
-    for number, row in enumerate(rows, 1):
-        if len(row) != len(rows[0]):
-            raise ValueError(
-                f"label {number} has {counted(len(row), 'number')}, the first has {len(rows[0])}; make them equal"
-            )
-        if any(isinstance(x, (bool, str)) or x is None for x in row):
-            raise ValueError(f"label {number} is {value[number - 1]!r}, not a number")
-    try:
-        return np.array(rows, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("wanted labels: a list of numbers, or of equally long rows of numbers") from None
-
-
-def _finite(labels: FloatArray) -> FloatArray:
-    import numpy as np
-
+def _finite(table: Table) -> Table:
+    labels = table.points
     if labels.size == 0:
-        raise ValueError("there are no labels")
+        raise InputError("there are no labels")
     bad = np.flatnonzero(~np.isfinite(labels).all(axis=1))
     if bad.size:
         shown = ", ".join(f"{x:g}" for x in labels[bad[0]])
-        raise ValueError(f"label {bad[0] + 1} is {shown}; labels must be finite numbers")
+        raise InputError(f"label {bad[0] + 1} is {shown}; labels must be finite numbers")
     if labels.shape[0] < 2:
-        raise ValueError("one label has no geometry; give at least two")
-    return labels
+        raise InputError("one label has no geometry; give at least two")
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The class of each row, as a position ``codes`` (n,) in the ``names`` of the classes, which are sorted.
+
+    ``path`` and ``column`` are where they stood, ``place`` what the user wrote.
+    """
+
+    codes: NDArray[np.int64]
+    names: tuple[str, ...]
+    place: str
+    path: Path
+    column: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Classes) or (self.place, self.names) != (other.place, other.names):
+            return False
+        return bool(np.array_equal(self.codes, other.codes))
+
+    def __hash__(self) -> int:
+        return hash((self.place, self.names, self.codes.tobytes()))
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows of each class (K,)."""
+        return np.bincount(self.codes, minlength=len(self.names)).astype(np.int64)
+
+
+def read_classes(text: str, base: Path | None = None) -> Classes:
+    """The classes in a file (npy, npz, csv, tsv, parquet, pt, or text with one a line), or in its column."""
+    path, key = locate(text, base)
+    source = look(path)
+    column = ""
+    if source is None:
+        if key:
+            raise InputError(f"{path.name} has no columns to name; leave out {key!r}")
+        raw: Any = _without_heading([line.strip() for line in content(path).splitlines() if line.strip()])
+    else:
+        position = _position(source, key)
+        column, raw = source.columns[position].name, source.values(position)
+        if isinstance(source, Csv) and not source.heading:
+            raw = _without_heading(raw)
+    if isinstance(raw, np.ndarray) and raw.ndim == 2 and 1 in raw.shape:
+        raw = raw.ravel()
+    if (isinstance(raw, np.ndarray) and raw.ndim != 1) or len(raw) == 0:
+        found = f"holds an array of shape {raw.shape}" if isinstance(raw, np.ndarray) else "holds no labels"
+        raise InputError(f"{str(path)!r} {found}; wanted one label a row")
+    codes, names = tell_apart(raw, str(path))
+    return Classes(codes, names, text, path, column)
+
+
+def _position(source: Source, key: str) -> int:
+    """The column that ``key`` names; without it the only one that can hold a label a row."""
+    if key:
+        positions = source.pick(key)
+        if len(positions) > 1:
+            raise InputError(f"one column holds the classes, but {key!r} names {len(positions)}")
+        return positions[0]
+    if source.beside:
+        named = [i for i, column in enumerate(source.columns) if not is_unnamed(column, i, source)]
+        return source.only(named)
+    flat = [i for i, column in enumerate(source.columns) if column.shape in ((), (1,))]
+    return source.only(flat or range(len(source.columns)))
+
+
+def is_unnamed(column: Column, position: int, source: Source) -> bool:
+    """Whether it is an index that pandas wrote without a name: the first column, or marked as one."""
+    name = column.name.lower()
+    return any(source.names) and name in UNNAMED and (position == 0 or name != "")
+
+
+def _without_heading(lines: list[str]) -> list[str]:
+    """Lines without a first one that is a heading: the only text above numbers, or a usual name above texts."""
+    if len(lines) > 1 and not is_number(lines[0]):
+        usual = lines[0].lower() in LABEL_NAMES and lines[0] not in lines[1:]
+        if usual or all(map(is_number, lines[1:])):
+            return lines[1:]
+    return lines
+
+
+def tell_apart(raw: Sequence[Any] | NDArray[Any], where: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Classes (n,) as positions in their sorted names, from texts, whole numbers or truth values."""
+    if isinstance(raw, np.ndarray) and raw.dtype.kind in "iufb":
+        if raw.dtype.kind == "f":
+            whole = np.isfinite(raw) & (raw == np.floor(raw))
+            if not whole.all():
+                first = int(np.argmin(whole))
+                raise InputError(f"label {first} is {raw[first]}; classes are whole numbers or names")
+        values, codes = np.unique(raw, return_inverse=True)
+        names = [str(int(x) if isinstance(x, float) else x) for x in values.tolist()]
+        return codes.astype(np.int64), tuple(names)
+    if isinstance(raw, np.ndarray) and raw.dtype.kind not in "US":
+        raise InputError(f"{where!r} holds {raw.dtype}; classes are whole numbers or names")
+    labels = [_spelled(x, i) for i, x in enumerate(raw.tolist() if isinstance(raw, np.ndarray) else raw)]
+    distinct = set(labels)
+    numeric = {x for x in distinct if is_number(x)}
+    missing = [x for x in distinct if x.lower() == "nan"]
+    if missing and len(distinct) > 1 and numeric == distinct:
+        raise InputError(f"label {labels.index(missing[0])} is {missing[0]}; classes are whole numbers or names")
+    names = sorted(distinct, key=int) if all(map(is_whole, distinct)) else sorted(distinct)
+    place = {name: code for code, name in enumerate(names)}
+    return np.fromiter((place[x] for x in labels), np.int64, len(labels)), tuple(names)
+
+
+def _spelled(label: Any, row: int) -> str:
+    """A label as the text that tells it apart."""
+    if isinstance(label, bytes):
+        return label.decode("utf-8", "backslashreplace")
+    if isinstance(label, (float, Decimal)) and math.isfinite(label) and label == int(label):
+        return str(int(label))
+    if isinstance(label, (str, int)):
+        return str(label)
+    raise InputError(f"label {row} is {label!r:.60}; classes are whole numbers or names")

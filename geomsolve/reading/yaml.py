@@ -18,6 +18,8 @@ from ruamel.yaml import events as ev
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.reader import ReaderError
 
+from geomsolve.errors import InputError
+
 MOST_BYTES = 2**25
 """Size of a file that is read; longer lists belong into an @file."""
 
@@ -39,12 +41,12 @@ class Place:
     column: int = 1
 
 
-class YamlError(ValueError):
+class YamlError(InputError):
     """What is wrong with a document, and where."""
 
     def __init__(self, message: str, place: Place) -> None:
         super().__init__(message)
-        self.message, self.place = message, place
+        self.place = place
 
 
 @dataclass(eq=False, slots=True)

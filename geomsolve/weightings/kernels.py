@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomsolve.errors import InputError, nearest
 from geomsolve.gram.types import FloatArray
 
 
@@ -43,13 +42,6 @@ KERNELS = {
     "linear": Kernel(_inside(lambda u: np.log1p(-u)), None),
     "cosine": Kernel(_inside(lambda u: np.log(np.cos(np.pi * u / 2))), None),
 }
-
-
-def kernel(name: str) -> Kernel:
-    """The kernel called ``name``; :class:`InputError` naming the nearest if there is none."""
-    if name not in KERNELS:
-        raise InputError(f"unknown kernel {name!r}; {nearest(name, KERNELS)}", field="kernel")
-    return KERNELS[name]
 
 
 def distances(labels: FloatArray) -> FloatArray:

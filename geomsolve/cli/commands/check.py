@@ -17,6 +17,7 @@ from geomsolve.analyses.imbalance import ImbalanceReport
 from geomsolve.cli.commands import imbalance as by_class
 from geomsolve.cli.commands import realizable as by_sample
 from geomsolve.cli.options import (
+    Command,
     class_options,
     loss_options,
     output_options,
@@ -28,6 +29,7 @@ from geomsolve.cli.options import (
 from geomsolve.cli.output import Output
 from geomsolve.errors import InputError
 from geomsolve.gram.structure import angle_degrees
+from geomsolve.questions.base import keys
 from geomsolve.questions.check import Check, CheckWeighting
 from geomsolve.words import counted, number
 
@@ -60,7 +62,7 @@ def weighting_too(function: Any) -> Any:
     return function
 
 
-@click.command("check", epilog="Example: geomsolve check --props 0.5,0.3,0.2 --temperature 0.5")
+@click.command("check", cls=Command, epilog="Example: geomsolve check --props 0.5,0.3,0.2 --temperature 0.5")
 @weighting_too
 @class_options
 @loss_options
@@ -86,7 +88,7 @@ def question(flags: dict[str, Any]) -> Check | CheckWeighting:
     """The question that the flags ask: about a weighting if one is named, else about a loss."""
     weighted = "weighting" in flags
     loss = split_loss(flags)
-    known = set(CheckWeighting.model_fields) if weighted else {*Check.model_fields, *loss["loss"]}
+    known = set(keys(CheckWeighting)) if weighted else {*Check.model_fields, *loss["loss"]}
     for name in flags:
         if name not in known:
             other = "a loss" if weighted else "a weighting: name one with --weighting"

@@ -15,7 +15,7 @@ from rich.table import Table
 from geomsolve.analyses.compare import UNIT, CompareReport, compare
 from geomsolve.cli.commands.check import cosine
 from geomsolve.cli.commands.imbalance import setting
-from geomsolve.cli.options import loss_options, output_options, solver_options, split_loss
+from geomsolve.cli.options import Command, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output, refuse_overwriting
 from geomsolve.errors import InputError
 from geomsolve.gram.simplex import simplex_cosine
@@ -26,7 +26,9 @@ MOST_PAIRS = 12
 """Rows of the table: the pairs of classes that differ most."""
 
 
-@click.command("compare", epilog="Example: geomsolve compare embeddings.npy --labels labels.npy --temperature 0.1")
+@click.command(
+    "compare", cls=Command, epilog="Example: geomsolve compare embeddings.npy --labels labels.npy --temperature 0.1"
+)
 @click.argument("embeddings", metavar="EMBEDDINGS")
 @click.option("--labels", required=True, metavar="FILE", help="The class of each row: npy, txt, file.csv:column, ...")
 @loss_options
@@ -38,17 +40,18 @@ def command(output: Output, **flags: Any) -> int:
     """Does my trained encoder have the predicted geometry?
 
     EMBEDDINGS is a file of vectors, one row a sample: .npy, .npz (file.npz:name), .csv, .parquet or .pt. It is read
-    in chunks, and nothing in it is unpickled. The prediction is for the proportions of the labels and the loss you
+    in chunks, and nothing in it is unpickled. Of a table the columns of labels, index and texts are left out;
+    file.csv:a,b chooses the coordinates. The prediction is for the proportions of the labels and the loss you
     trained with. The loss value on your data needs torch; all else does not.
     """
-    refuse_overwriting(output.out, (flags["embeddings"], flags["labels"]), field="out")
-    problem = Compare(**split_loss(flags))
-    output.notify(problem)
-    with progress_bar(quiet=output.quiet) as tell:
-        try:
+    try:
+        problem = Compare(**split_loss(flags))
+        refuse_overwriting(output.out, (problem.embeddings.source.path, problem.labels.path), field="out")
+        output.notify(problem)
+        with progress_bar(quiet=output.quiet) as tell:
             report = compare(problem, progress=tell)
-        except InputError as error:  # EMBEDDINGS is no flag, and the message names the file
-            raise InputError(error.message, field=error.field.replace("embeddings", "")) from None
+    except InputError as error:  # EMBEDDINGS is no flag, and the message names the file
+        raise InputError(error.message, field=error.field.replace("embeddings", "")) from None
     return output.deliver(report, show)
 
 
@@ -78,6 +81,7 @@ def show(report: CompareReport, screen: Console, *, quiet: bool) -> None:
         if max(1 - low, high - 1) < UNIT
         else (f"They were brought to unit length (it ran from {number(low, 3)} to {number(high, 3)}).")
     )
+    screen.print(what_was_read(report))
     screen.print(f"{sum(report.counts):,} embeddings in {counted(report.dim, 'dimension')}. {lengths}")
     screen.print(
         f"Within-class scatter {found.within_class:.3g}: the mean squared distance to the class mean, 0 when every "
@@ -97,6 +101,17 @@ def show(report: CompareReport, screen: Console, *, quiet: bool) -> None:
     error = f" ± {loss.standard_error:.1e}" if loss.standard_error else ""
     part = "" if loss.samples == sum(report.counts) else f", on {loss.samples:,} of the samples"
     screen.print(f"Loss on your embeddings: {rounded(loss.value, 6)}{error} nats{part}; {optimum}.")
+
+
+def what_was_read(report: CompareReport) -> str:
+    """Which columns of the file are the coordinates, and which are not."""
+    read = report.read
+    said = f"Read {counted(sum(report.counts), 'row')} of {read['embeddings']}"
+    if read["columns"]:
+        said += f": {'column' if len(read['columns']) == 1 else 'columns'} {listing(read['columns'])}"
+    if read["left_out"]:
+        said += "; left out " + listing([f"{left['column']} ({left['why']})" for left in read["left_out"]])
+    return f"{said}. Labels: {read['labels']}."
 
 
 def sentence(report: CompareReport) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
-from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss
+from geomsolve.cli.options import Command, class_options, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, effort, extreme_pair, loss_phrase, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
@@ -22,7 +22,7 @@ NEARLY = 1e-4
 """Distance 1 - cosine, at an angle of 0.8°, up to which classes are said to be nearly at one point."""
 
 
-@click.command("imbalance", epilog="Example: geomsolve imbalance --props 0.7,0.2,0.1 --temperature 0.5")
+@click.command("imbalance", cls=Command, epilog="Example: geomsolve imbalance --props 0.7,0.2,0.1 --temperature 0.5")
 @class_options
 @loss_options
 @solver_options

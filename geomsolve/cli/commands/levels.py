@@ -9,7 +9,15 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.levels import LevelsReport, levels
-from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss, stacked
+from geomsolve.cli.options import (
+    Command,
+    class_options,
+    loss_options,
+    output_options,
+    solver_options,
+    split_loss,
+    stacked,
+)
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import loss_phrase
 from geomsolve.questions.levels import Levels
@@ -28,6 +36,7 @@ level_options = stacked(
 
 @click.command(
     "levels",
+    cls=Command,
     epilog="Example: geomsolve levels --batch 64 --views 2 --classes 6 --base-temperature 0.07 --loss-value 6.92",
 )
 @class_options

@@ -8,11 +8,10 @@ import click
 from rich.table import Table
 
 from geomsolve.cli.output import console, debug_option, json_option, no_color_option, to_json
-from geomsolve.losses import REGISTRY
 from geomsolve.reading.datasets import EXAMPLES, dataset
-from geomsolve.reading.labels import GENERATORS
+from geomsolve.reading.generators import GENERATORS
+from geomsolve.registry import LOSSES, WEIGHTINGS
 from geomsolve.report import head
-from geomsolve.weightings import REGISTRY as WEIGHTINGS
 
 
 @click.command("list", epilog="Example: geomsolve list datasets")
@@ -23,15 +22,11 @@ from geomsolve.weightings import REGISTRY as WEIGHTINGS
 def command(what: str, as_json: bool, no_color: bool) -> None:
     """List what is built in, each with its source or an example."""
     rows: list[dict[str, Any]] = []
-    if what == "losses":
-        for name, cls in sorted(REGISTRY.items()):
-            flags = [p.flags[-1] for p in cls.takes().values()]
-            others = [alias.name for alias in cls.aliases]
-            rows.append({"name": name, "summary": cls.summary, "aliases": others, "flags": flags, "source": cls.source})
-    elif what == "weightings":
-        for name, weighting in sorted(WEIGHTINGS.items()):
-            flags = ["--" + field.replace("_", "-") for field in weighting.takes()]
-            rows.append({"name": name, "summary": weighting.summary, "flags": flags, "source": weighting.source})
+    if what in ("losses", "weightings"):
+        for name, cls in sorted((LOSSES if what == "losses" else WEIGHTINGS).items()):
+            others = {"aliases": [alias.name for alias in LOSSES[name].aliases]} if what == "losses" else {}
+            flags = [declared.flags[-1] for declared in cls.takes().values()]
+            rows.append({"name": name, "summary": cls.summary, **others, "flags": flags, "source": cls.source})
     elif what == "labels":
         rows += [{"name": g.name, "example": g.example, "summary": g.summary} for g in GENERATORS.values()]
     else:

@@ -11,24 +11,25 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from geomsolve.analyses.realizable import realizable
-from geomsolve.analyses.realizable_report import CasesReport, RealizableReport
-from geomsolve.cli.options import output_options, solver_options, weighting_options
+from geomsolve.analyses.fixes import Fix
+from geomsolve.analyses.realizable import CasesReport, RealizableReport, realizable
+from geomsolve.cli.options import Command, output_options, solver_options, weighting_options
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, effort, proof_lines
 from geomsolve.errors import InputError
 from geomsolve.files import write_atomically
 from geomsolve.gram.types import FloatArray
 from geomsolve.questions.realizable import Realizable
-from geomsolve.weightings import REGISTRY, Weighting
-from geomsolve.weightings.limits import Fix
+from geomsolve.weightings import REGISTRY
 from geomsolve.words import counted, number, rounded
 
 FEW = 12
 """Labels up to which a whole table is printed."""
 
 
-@click.command("realizable", epilog="Example: geomsolve realizable --weighting yaware --labels 20,25,30 --sigma 5")
+@click.command(
+    "realizable", cls=Command, epilog="Example: geomsolve realizable --weighting yaware --labels 20,25,30 --sigma 5"
+)
 @weighting_options
 @click.option("--check", is_flag=True, help="Also train free features and compare (geomsolve check; needs torch).")
 @solver_options
@@ -103,21 +104,22 @@ def checked(report: RealizableReport | CasesReport, problem: Realizable) -> Real
     return replace(report, check=check(as_check(problem)))
 
 
-def weighting_of(report: RealizableReport | CasesReport) -> type[Weighting]:
-    """The weighting that was asked about."""
-    return REGISTRY[report.problem["weighting"]]
+def title(report: RealizableReport | CasesReport) -> str:
+    """What the weighting is called in a sentence."""
+    return REGISTRY[report.problem["weighting"]].title
 
 
 def sentence(report: RealizableReport) -> str:
     """The verdict in one sentence."""
-    name, latents = weighting_of(report).title, report.latents.phrase
+    name = title(report)
+    latents = "latents on a sphere" if report.similarity == "cosine" else "latents compared by distance"
     count = report.orbits.n_classes
     if report.verdict == "realizable":
         d = report.least_dimension
         where = "" if d is None else f" in {d} dimension{'' if d == 1 else 's'}"
         return f"Realizable: an embedding{where} attains {name} exactly on these {count:,} samples ({latents})."
     if report.verdict == "degenerate":
-        if report.attained is None:
+        if report.similarity == "euclidean":
             return (
                 f"Degenerate: no embedding attains {name} on these {count:,} samples, only a limit would ({latents})."
             )
@@ -135,20 +137,25 @@ def sentence(report: RealizableReport) -> str:
 def setting(report: RealizableReport) -> str:
     """What was asked, with every parameter in force."""
     p = report.problem
-    shown = [f"temperature {p['temperature']:g}"]
-    for key in ("sigma", "kernel", "epsilon", "target_temperature", "dim", "arc", "sample"):
-        if p.get(key) is not None:
-            value = p[key]
-            shown.append(f"{key.replace('_', ' ')} {value if isinstance(value, str) else f'{value:g}'}")
+    shown = in_force(p, "dim", "arc", "sample")
     shown.append(f"self pairs {p['self_pairs']}d")
     shown.append(f"weights normalised by {p['normalise']}")
     samples = f"{counted(report.orbits.n_classes, 'sample')}, {report.orbits.n_orbits:,} different"
     return f"Weighting {p['weighting']}, {', '.join(shown)}; {samples}."
 
 
+def in_force(problem: dict[str, Any], *more: str) -> list[str]:
+    """The temperature, the parameters of the weighting but for matrices, and ``more`` settings, each with its value."""
+    takes = REGISTRY[problem["weighting"]].takes()
+    keys = ["temperature", *(key for key, declared in takes.items() if not declared.values.matrix), *more]
+    values = {key: problem[key] for key in keys if problem.get(key) is not None}
+    return [f"{key.replace('_', ' ')} {x if isinstance(x, (str, bool)) else f'{x:g}'}" for key, x in values.items()]
+
+
 def show_geometry(report: RealizableReport, screen: Console) -> None:
     """Wanted against attained similarities, or what stands for them."""
-    cosine, what = report.latents.unit, report.latents.noun
+    cosine = report.similarity == "cosine"
+    what = "cosine" if cosine else "squared distance"
     if report.attained is None:
         screen.print(
             "There is no best embedding: pairs of weight 0 are pushed ever farther apart, and the loss only "
@@ -184,22 +191,9 @@ def show_geometry(report: RealizableReport, screen: Console) -> None:
             f"{number(d['rms_error'], 3)}."
         )
     for c in report.completions:
-        screen.print(f"Missing entry, row {c['row']} and column {c['column']}: any {what} {values_of(c)} works.")
+        low, high = (("unbounded" if x != x else rounded(x)) for x in (c["low"], c["high"]))
+        screen.print(f"Missing entry, row {c['row']} and column {c['column']}: any {what} from {low} to {high} works.")
     screen.print()
-
-
-def values_of(completion: dict[str, Any]) -> str:
-    """The values of a missing entry as a phrase, with which of its ends are values too."""
-    words = []
-    for name, closed, opened in (("low", "from", "above"), ("high", "to", "below")):
-        value, attained = completion[name], completion[f"{name}_attained"]
-        if attained is None:
-            words.append("from some value not found" if name == "low" else "to some value not found")
-        elif value is None:
-            words.append("upwards" if words and words[0].startswith("from") else "")
-        else:
-            words.append(f"{closed if attained else opened} {rounded(value)}")
-    return " ".join(filter(None, words))
 
 
 def distance_grid(distances: FloatArray, names: tuple[str, ...]) -> Table:
@@ -226,7 +220,7 @@ def show_proof(report: RealizableReport, screen: Console) -> None:
     if report.constant is not None and report.constant["low"] is not None:
         low, high = report.constant["low"], report.constant["high"]
         until = "upwards" if high is None else f"to {rounded(high)}"
-        what = report.latents.noun
+        what = "cosine" if report.similarity == "cosine" else "squared distance"
         screen.print(
             f"The free constant, the {what} of a pair of weight 1, can be anything from {rounded(low)} {until}."
         )
@@ -261,9 +255,11 @@ def show_proof(report: RealizableReport, screen: Console) -> None:
 
 def show_changes(report: RealizableReport, screen: Console) -> None:
     """What would make it realizable."""
-    misread = weighting_of(report).misread
-    if misread and report.verdict == "inconsistent":
-        screen.print(f"\n{misread}")
+    if report.problem["weighting"] == "soft-supcon" and report.verdict == "inconsistent":
+        screen.print(
+            "\nSoft SupCon is often said to keep a regular simplex whatever the class sizes. That holds from the "
+            "threshold epsilon on; below it, as here, the sizes bend the geometry, as they do for SupCon."
+        )
     if report.verdict == "realizable":
         return
     if not report.fixes:
@@ -307,13 +303,7 @@ def show_cases(report: CasesReport, screen: Console, *, quiet: bool) -> None:
     if quiet:
         return
     p = report.problem
-    shown = [f"temperature {p['temperature']:g}"]
-    shown += [
-        f"{key.replace('_', ' ')} {p[key] if isinstance(p[key], str) else f'{p[key]:g}'}"
-        for key in ("sigma", "kernel", "epsilon", "target_temperature", "dim")
-        if p.get(key) is not None
-    ]
-    screen.print(f"\nReference label sets at {', '.join(shown)}, self pairs {p['self_pairs']}d:\n")
+    screen.print(f"\nReference label sets at {', '.join(in_force(p, 'dim'))}, self pairs {p['self_pairs']}d:\n")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for name in ("labels", "what they are", "verdict"):
         table.add_column(name)

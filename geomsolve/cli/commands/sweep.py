@@ -13,7 +13,15 @@ from rich.table import Table
 from rich.text import Text
 
 from geomsolve.analyses.sweep import SweepReport, sweep
-from geomsolve.cli.options import class_options, loss_options, output_options, solver_options, split_loss, stacked
+from geomsolve.cli.options import (
+    Command,
+    class_options,
+    loss_options,
+    output_options,
+    solver_options,
+    split_loss,
+    stacked,
+)
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import chosen, colour, loss_phrase, sparkline
 from geomsolve.errors import InputError
@@ -46,7 +54,9 @@ table_options = stacked(
 )
 
 
-@click.command("sweep", epilog="Example: geomsolve sweep --props 0.8,0.12,0.08 --over temperature=log:0.1:2:12")
+@click.command(
+    "sweep", cls=Command, epilog="Example: geomsolve sweep --props 0.8,0.12,0.08 --over temperature=log:0.1:2:12"
+)
 @class_options
 @sweep_options
 @loss_options

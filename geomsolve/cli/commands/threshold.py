@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.threshold import ThresholdReport, threshold
-from geomsolve.cli.options import class_options, loss_options, output_options, split_loss
+from geomsolve.cli.options import Command, class_options, loss_options, output_options, split_loss
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import loss_phrase
 from geomsolve.questions.threshold import Threshold
@@ -18,7 +18,7 @@ from geomsolve.words import listing, number
 NOUNS = {"temperature": "temperature", "majority": "majority share", "batch": "batch size", "negatives": "negatives"}
 
 
-@click.command("threshold", epilog="Example: geomsolve threshold --props 0.9,0.06,0.04 --over temperature")
+@click.command("threshold", cls=Command, epilog="Example: geomsolve threshold --props 0.9,0.06,0.04 --over temperature")
 @class_options
 @click.option("--over", metavar="|".join(NOUNS), help="What varies (default temperature); the rest stays as given.")
 @loss_options

@@ -1,0 +1,50 @@
+"""Files in questions: read once, when a question is made, and held as data.
+
+A field of one of these types holds a :class:`Table` (or :class:`Classes`, :class:`Embeddings`), whatever was written;
+in a report and in JSON it is again what was written.  So a hash, a resumed batch and a worker elsewhere see the same
+values, and nothing is read again.  Only embeddings, of any size, stay in their file.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import InstanceOf, PlainSerializer, WithJsonSchema
+
+from geomsolve.reading.embeddings import Embeddings
+from geomsolve.reading.labels import Classes
+from geomsolve.reading.table import Table
+
+_NUMBERS = {"type": "array", "items": {"type": "number"}}
+_ENTRIES = {"type": "array", "items": {"anyOf": [{"type": "number"}, {"type": "null"}]}}
+
+
+def _rows(row: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": row}
+
+
+def _either(*schemas: dict[str, Any]) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [{"type": "string"}, *schemas]})
+
+
+_plain = PlainSerializer(lambda table: table.plain(), return_type=Any)
+_place = PlainSerializer(lambda data: data.place, return_type=str)
+_text = WithJsonSchema({"type": "string"})
+
+Points = Annotated[InstanceOf[Table], _plain, _either(_NUMBERS, _rows(_NUMBERS))]
+"""Labels: numbers or rows of numbers, a file or a built-in set."""
+
+Matrix = Annotated[InstanceOf[Table], _plain, _either(_rows(_NUMBERS))]
+"""A matrix of numbers, or a file with one."""
+
+PartialMatrix = Annotated[InstanceOf[Table], _plain, _either(_rows(_ENTRIES))]
+"""A matrix some of whose entries are unknown, or a file with one."""
+
+Pictures = Annotated[InstanceOf[Table], _plain, _text]
+"""A file or folder of images, of which the spectrum is kept."""
+
+ClassLabels = Annotated[InstanceOf[Classes], _place, _text]
+"""A file with the class of each sample."""
+
+Vectors = Annotated[InstanceOf[Embeddings], _place, _text]
+"""A file of vectors, looked at but not read."""
