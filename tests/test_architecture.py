@@ -42,7 +42,6 @@ MAY_IMPORT = {
         "objectives",
         "proof",
         "questions",
-        "reading",
         "report",
         "solvers",
         "weightings",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import json
 import pickle
 
@@ -21,7 +23,9 @@ from geomsolve.questions.spectrum import Spectrum
 from geomsolve.questions.sweep import Sweep
 from geomsolve.reading import generators, source
 from geomsolve.reading.embeddings import open_embeddings
+from geomsolve.reading.images import read_images
 from geomsolve.reading.labels import read_classes, read_labels
+from geomsolve.reading.latents import read_latents
 from geomsolve.reading.lists import read_names, read_numbers
 from geomsolve.reading.matrices import read_matrix
 
@@ -498,6 +502,71 @@ def test_the_hash_sees_pictures_and_columns(tmp_path):
     second = content_hash(written, tmp_path)
     (tmp_path / "y.csv").write_text("a,b\n1,3\n")
     assert len({first, second, content_hash(written, tmp_path)}) == 3
+
+
+def saved(suffix):
+    """A good file of each format, as bytes."""
+    file = io.BytesIO()
+    if suffix == ".npy":
+        np.save(file, Z)
+    elif suffix == ".npz":
+        np.savez_compressed(file, a=Z, y=np.array(Y))
+    elif suffix == ".parquet":
+        parquet = pytest.importorskip("pyarrow.parquet")
+        pa = pytest.importorskip("pyarrow")
+        parquet.write_table(pa.table({"a": Z.tolist(), "y": Y}), file)
+    elif suffix == ".pt":
+        torch = pytest.importorskip("torch")
+        torch.save({"a": torch.tensor(Z), "y": torch.tensor(Y)}, file)
+    else:
+        file.write(b'a,y\n"1",p\n2,q\n' if suffix == ".csv" else b"01\n1\n2 # no\n")
+    return file.getvalue()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".parquet", ".pt", ".csv", ".txt"])
+@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=150)
+@given(
+    edits=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 9), st.binary(max_size=4)), max_size=4),
+    key=st.sampled_from(["", ":a", ":y", ":a,y", ":nope", ":"]),
+)
+def test_whatever_stands_in_a_file_the_complaint_is_one_message(tmp_path, suffix, edits, key):
+    data = saved(suffix)
+    for where, length, new in edits:
+        at = int(where * len(data))
+        data = data[:at] + new + data[at + length :]
+    (tmp_path / f"f{suffix}").write_bytes(data)
+    name = f"f{suffix}{key}"
+    for reading in (
+        lambda: list(open_embeddings(name, tmp_path).chunks()),
+        lambda: read_classes(name, tmp_path),
+        lambda: read_labels(f"@{name}", tmp_path),
+        lambda: read_matrix(f"@{name}", tmp_path),
+        lambda: read_latents(f"@{name}", tmp_path),
+        lambda: read_numbers(f"@{name}", tmp_path),
+        lambda: read_names(f"@{name}", tmp_path),
+        lambda: read_images(name, tmp_path),
+    ):
+        with contextlib.suppress(InputError):
+            reading()
+
+
+def test_numbers_too_large_for_their_squares(tmp_path):
+    np.save(tmp_path / "z.npy", np.full((8, 8), 1e200))
+    with pytest.raises(InputError, match="too large"):
+        Spectrum(images="z.npy", base=tmp_path)
+    with pytest.raises(InputError, match="row 1 has length inf"):
+        Diversity(latents="@z.npy", base=tmp_path)
+    with pytest.raises(InputError, match="matrix of numbers"):
+        Diversity(latents="")
+
+
+def test_a_sparse_tensor_is_no_table(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.save(torch.eye(3).to_sparse(), tmp_path / "z.pt")
+    for reading in (lambda: open_embeddings("z.pt", tmp_path), lambda: read_classes("z.pt", tmp_path)):
+        with pytest.raises(InputError, match=r"z\.pt"):
+            reading()
 
 
 # ---- one registry of point sets, one reader of matrices

@@ -81,7 +81,7 @@ def power_law(n_classes: int, largest: int, smallest: int, exponent: float) -> t
 
 
 def dataset(name: str) -> DataSet:
-    """The data set called ``name``; ValueError naming the nearest one if there is none."""
+    """The data set called ``name``; an error naming the nearest one if there is none."""
     if name in _FIXED:
         return _FIXED[name]
     if name in _SHAPED:

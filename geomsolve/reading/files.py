@@ -67,7 +67,7 @@ def standard_input(base: Path | None) -> str:
 
 def unreadable(path: Path, why: object) -> InputError:
     """The complaint that a file is not what its name says."""
-    return InputError(f"{str(path)!r} cannot be read: {why}")
+    return InputError(f"{str(path)!r} cannot be read: {' '.join(str(why).split())}")
 
 
 def optional(module: str, suffix: str, install: str) -> Any:

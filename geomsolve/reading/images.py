@@ -35,7 +35,10 @@ def power_spectrum(name: str, base: Path | None = None) -> tuple[FloatArray, Flo
             raise InputError(f"{label} holds a value that is not finite")
         if count and image.shape != total.shape:
             raise InputError(f"images differ in size: {first} is {total.shape}, {label} is {image.shape}")
-        spectrum = np.abs(np.fft.fft2(image)) ** 2 / image.size
+        with np.errstate(over="ignore", invalid="ignore"):
+            spectrum = np.abs(np.fft.fft2(image)) ** 2 / image.size
+        if not np.all(np.isfinite(spectrum)):
+            raise InputError(f"{label} holds values too large to have a power, up to {np.abs(image).max():.3g}")
         total, first = (total + spectrum, first) if count else (spectrum, label)
         count += 1
     side = min(total.shape)
@@ -68,8 +71,7 @@ def grey_images(name: str, base: Path | None) -> Iterator[tuple[str, FloatArray]
         return
     file = existing(name, base)
     try:
-        array = load(file)
-        array = array if isinstance(array, np.ndarray) else None
+        array = None if file.suffix.lower() == ".npz" else load(file)
     except InputError:
         array = None
     if array is None:

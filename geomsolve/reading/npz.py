@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,7 @@ class Npz(Source):
                 rows = min(size, shape[0] - start)
                 try:
                     data = stream.read(rows * math.prod(shape[1:]) * dtype.itemsize)
-                except (OSError, EOFError, zipfile.BadZipFile, zipfile.zlib.error) as error:  # type: ignore[attr-defined]
+                except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
                     raise unreadable(self.path, error) from None
                 yield np.frombuffer(data, dtype).reshape(rows, *shape[1:])
 

@@ -45,7 +45,7 @@ class Parquet(Source):
         names = [self.columns[i].name for i in chosen]
         lengths: dict[str, int] = {}
         done = 0
-        for batch in _open(self.path).iter_batches(batch_size=self.size(sum(widths)), columns=names):
+        for batch in self._batches(names, self.size(sum(widths))):
             parts = []
             for i, name in zip(chosen, names, strict=True):
                 array = batch.column(batch.schema.get_field_index(name))
@@ -57,6 +57,18 @@ class Parquet(Source):
                     parts.append(_numpy(array)[:, None])
             done += batch.num_rows
             yield parts[0] if len(parts) == 1 else np.hstack(parts)
+
+    def _batches(self, names: list[str], size: int) -> Iterator[Any]:
+        """Rows of some columns, ``size`` at once."""
+        batches = _open(self.path).iter_batches(batch_size=size, columns=names)
+        while True:
+            try:
+                batch = next(batches, None)
+            except (OSError, ValueError) as error:  # what pyarrow raises for a broken page
+                raise unreadable(self.path, error) from None
+            if batch is None:
+                return
+            yield batch
 
     def _lists(self, array: Any, name: str, lengths: dict[str, int], done: int) -> NDArray[Any]:
         """Lists as rows (n, d), d that of the first."""
@@ -77,7 +89,10 @@ class Parquet(Source):
 
     def values(self, position: int) -> list[Any]:
         name = self.columns[position].name
-        column = _open(self.path).read(columns=[name]).column(0)
+        try:
+            column = _open(self.path).read(columns=[name]).column(0)
+        except (OSError, ValueError) as error:  # what pyarrow raises for a broken page
+            raise unreadable(self.path, error) from None
         if column.null_count:
             raise self._null(name, _first_null(column))
         return list(column.to_pylist())

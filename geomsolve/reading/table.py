@@ -159,7 +159,7 @@ def _of_rows(rows: Sequence[tuple[str, str]], *, blank: bool, place: str) -> Tab
 
 def _entries(line: str, at: str, *, blank: bool) -> list[float]:
     split = next((sign for sign in (",", "\t") if sign in line), None)
-    cells = [cell.strip() for cell in line.split(split)]
+    cells = [cell.strip() for cell in line.split(split)] or [""]
     if not (blank or cells[-1]):
         cells.pop()  # a comma at the end of a line
     found: list[float] = []

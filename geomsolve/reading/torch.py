@@ -51,6 +51,8 @@ class Tensors(Source):
         return self._array(_load(self.path), position)
 
     def _array(self, found: dict[str, Any], i: int) -> NDArray[Any]:
+        if self.columns[i].kind == "O":
+            raise InputError(f"{str(self.path)!r} holds a sparse tensor; save it with to_dense()")
         tensor = found[self.columns[i].name].detach()
         if tensor.is_floating_point() and tensor.element_size() < 4:  # bfloat16 and smaller ones are unknown to numpy
             tensor = tensor.float()
@@ -58,6 +60,8 @@ class Tensors(Source):
 
 
 def _kind(tensor: Any) -> str:
+    if str(tensor.layout) != "torch.strided":
+        return "O"
     if tensor.is_floating_point():
         return "f"
     if tensor.is_complex():
