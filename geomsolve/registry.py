@@ -23,7 +23,7 @@ from abc import ABC
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Never, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Never, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -38,10 +38,6 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from geomsolve.errors import InputError, guess, nearest
-
-if TYPE_CHECKING:
-    from geomsolve.losses.base import Loss
-    from geomsolve.weightings.base import Weighting
 
 
 @dataclass(frozen=True)
@@ -305,5 +301,5 @@ class Registry(Mapping[str, type[C]]):
         return {"anyOf": [{"enum": sorted(names)}, *mappings]}
 
 
-LOSSES: Registry[Loss] = Registry("loss", "geomsolve.losses")
-WEIGHTINGS: Registry[Weighting] = Registry("weighting", "geomsolve.weightings")
+LOSSES: Registry[Any] = Registry("loss", "geomsolve.losses")
+WEIGHTINGS: Registry[Any] = Registry("weighting", "geomsolve.weightings")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import importlib
 import inspect
 import pkgutil
@@ -98,6 +99,56 @@ def test_the_rule_itself_has_no_cycle():
         free = {name for name in left if MAY_IMPORT[name] - {name} <= done}
         assert free, f"a cycle among {left}"
         done |= free
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def hands_on(path: Path) -> bool:
+    """Whether a module is only the face of its package: an ``__init__`` that defines nothing."""
+    defined = (ast.FunctionDef, ast.ClassDef)
+    return path.name == "__init__.py" and not any(
+        isinstance(node, defined) for node in ast.parse(path.read_text()).body
+    )
+
+
+def test_no_file_imports_in_a_circle():
+    """Imports within functions and for type checking count: knowing is knowing."""
+    files = {dotted(path): path for path in MODULES if not hands_on(path)}
+    knows: dict[str, set[str]] = {}
+    for name, path in files.items():
+        found = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            if isinstance(node, ast.ImportFrom) and node.module:
+                whole = {f"{node.module}.{alias.name}" for alias in node.names}
+                found |= whole if whole <= set(files) else whole & set(files) | {node.module}
+        knows[name] = found & set(files) - {name}
+    assert sum(map(len, knows.values())) > 300
+    try:
+        graphlib.TopologicalSorter(knows).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_no_command_knows_another():
+    for path in (PACKAGE / "cli" / "commands").glob("[!_]*.py"):
+        assert not {name for name in imported(path) if name.startswith("geomsolve.cli.commands")}, path
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if room(p) != "losses" and p.parent.name != "recipes"], ids=relative
+)
+def test_nobody_switches_on_the_name_of_a_loss(path):
+    from geomsolve.losses import REGISTRY
+
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Compare) and ast.unparse(node.left).endswith("loss.name"):
+            words = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+            assert not words & set(REGISTRY), f"line {node.lineno}: a loss knows itself"
 
 
 @pytest.mark.parametrize(

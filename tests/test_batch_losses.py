@@ -10,9 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from geomsolve.descent import batch_losses, weince  # noqa: E402
+from geomsolve.descent import batch_losses  # noqa: E402
 from geomsolve.descent.negatives import KINDS, hardened, make, read_kinds, synthesise  # noqa: E402
 from geomsolve.descent.population import Population, apportion  # noqa: E402
+from geomsolve.descent.recipes import weince  # noqa: E402
 
 
 def unit(*shape, seed=0):

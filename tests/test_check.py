@@ -13,7 +13,7 @@ from click.testing import CliRunner
 torch = pytest.importorskip("torch")
 
 from geomsolve import Imbalance, InputError, Realizable, solve  # noqa: E402
-from geomsolve.analyses.check import Descent, Prediction, as_check, check, judge, plain_loss  # noqa: E402
+from geomsolve.analyses.check import Descent, Prediction, check, judge  # noqa: E402
 from geomsolve.cli.main import cli, main  # noqa: E402
 from geomsolve.descent import experiments  # noqa: E402
 from geomsolve.losses import make_loss  # noqa: E402
@@ -195,14 +195,14 @@ def test_limited_dimension_is_compared_with_the_best_found_there():
 
 
 def test_plain_losses_of_companions():
-    assert plain_loss(make_loss("supcon", {})) == (make_loss("supcon", {}), None)
-    plain, added = plain_loss(make_loss("infonce", {"hardness": 2.0}))
+    assert make_loss("supcon", {}).plain() == (make_loss("supcon", {}), None)
+    plain, added = make_loss("infonce", {"hardness": 2.0}).plain()
     assert plain == make_loss("infonce", {})
     assert "hardness 2" in added
-    plain, added = plain_loss(make_loss("weince", {"sampling": "supervised"}))
+    plain, added = make_loss("weince", {"sampling": "supervised"}).plain()
     assert plain == make_loss("infonce", {"form": "mean", "sampling": "supervised"})
     assert "batch" in added
-    assert plain_loss(make_loss("weince", {"delta": 0.1}))[1] is None
+    assert make_loss("weince", {"delta": 0.1}).plain()[1] is None
 
 
 @pytest.mark.slow
@@ -293,14 +293,84 @@ def test_weightings_that_cannot_be_trained_are_refused():
         check(CheckWeighting(weighting="supcon", labels="classes:2,2", similarity="euclidean", device="cpu"))
 
 
-def test_as_check_asks_the_same():
-    problem = Imbalance(counts=(3, 2), names=("a", "b"), loss={"name": "spectral"}, seed=3)
-    same = as_check(problem)
-    assert isinstance(same, Check)
-    assert (same.counts, same.names, same.loss, same.seed) == (problem.counts, problem.names, problem.loss, 3)
-    other = as_check(Realizable(weighting="yaware", labels=(1, 2), sigma=2))
-    assert isinstance(other, CheckWeighting)
-    assert (other.weighting, other.sigma) == ("yaware", 2)
+# ---- a question and a training
+
+
+def test_check_of_a_question_is_the_check_that_is_written_flat():
+    question = Imbalance(counts=(3, 2), names=("a", "b"), loss={"name": "spectral"}, seed=3, dim=1)
+    flat = Check(counts=(3, 2), names=("a", "b"), loss="spectral", seed=3, dim=1, steps=7, samples=20)
+    assert flat.question == question
+    assert (
+        flat
+        == Check(question=question, training={"steps": 7, "samples": 20})
+        == Check(question=question, steps=7, samples=20)
+    )
+    assert (flat.training.steps, flat.training.device, flat.seed) == (7, "auto", 3)
+    question = Realizable(weighting="yaware", labels=(1, 2), sigma=2, temperature=0.5, tolerance=1e-4)
+    flat = CheckWeighting(weighting="yaware", labels=(1, 2), sigma=2, temperature=0.5, tolerance=1e-4, optimizer="sgd")
+    assert flat.question == question
+    assert flat == CheckWeighting(question=question, training={"optimizer": "sgd"})
+    assert flat.tolerance == 1e-4
+
+
+def test_check_is_written_flat():
+    why = {"title": "t", "why": "w", "expect": {"verdict": "agrees"}}
+    check = Check(props=(0.7, 0.3), loss={"name": "supcon", "temperature": 0.5}, steps=9, **why)
+    assert check.model_dump(exclude_defaults=True) == {
+        "props": (0.7, 0.3),
+        "loss": {"temperature": 0.5},
+        "steps": 9,
+        "title": "t",
+        "why": "w",
+        "expect": {"verdict": "agrees"},
+    }
+    assert Check(**check.model_dump()) == check
+    assert check.question.why is None
+
+
+def test_every_complaint_about_a_check_names_its_flat_key():
+    with pytest.raises(InputError) as caught:
+        Check(props=(0.5,), steps=0, device="tpu")
+    assert {caught.value.field, *(each.field for each in caught.value.rest)} == {"props", "steps", "device"}
+    with pytest.raises(InputError, match="did you mean 'steps'") as caught:
+        Check(props=(0.5, 0.5), stepz=3)
+    assert caught.value.field == "stepz"
+    with pytest.raises(InputError, match="unknown key") as caught:
+        CheckWeighting(weighting="yaware", labels=(1, 2), samples=8)  # of a loss
+    assert caught.value.field == "samples"
+
+
+def test_problem_file_of_a_check_is_refused_with_its_place(tmp_path, run):
+    file = tmp_path / "a.yaml"
+    file.write_text("kind: check\nprops: [0.5, 0.5]\nloss: {name: supcon, margin: 1}\nsteps: 10\n")
+    shown = run("validate", file)
+    assert shown.code == 2
+    assert f"{file}:3:22: loss.margin: " in shown.stdout + shown.stderr
+    file.write_text("kind: check_weighting\nweighting: yaware\nlabels: [1, 2]\nkernle: linear\nsteps: 0\n")
+    shown = run("validate", file)
+    assert shown.code == 2
+    assert f"{file}:4:1: kernle: unknown key; did you mean 'kernel'?" in shown.stdout + shown.stderr
+    assert f"{file}:5:1: steps: " in shown.stdout + shown.stderr
+
+
+TRAINED = "device: cpu\noptimizer: lbfgs\nexpect: {verdict: agrees}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kind: check\nprops: [0.6, 0.4]\nloss: supcon\ngrid: {loss.temperature: [0.5, 1]}\n",
+        "kind: check_weighting\nweighting: yaware\nlabels: [20, 25, 30]\ntemperature: 0.5\ngrid: {sigma: [5, 6]}\n",
+    ],
+)
+def test_problem_files_of_checks(tmp_path, run, text):
+    file = tmp_path / "a.yaml"
+    file.write_text(text + TRAINED)
+    shown = run("batch", file, "--jobs", 1, "--json")
+    rows = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert [row["status"] for row in rows] == ["ok", "ok"]
+    assert rows[0]["problem"]["optimizer"] == "lbfgs"
+    assert not {"question", "training"} & set(rows[0]["problem"])
 
 
 # ---- the command

@@ -12,8 +12,9 @@ torch = pytest.importorskip("torch")
 
 from geomsolve import Imbalance, make_loss, solve  # noqa: E402
 from geomsolve.descent import experiments  # noqa: E402
-from geomsolve.descent.experiments import EXPERIMENTS, AllSamples, experiment  # noqa: E402
+from geomsolve.descent.experiments import AllSamples  # noqa: E402
 from geomsolve.descent.population import Population  # noqa: E402
+from geomsolve.descent.recipes import experiment, missing, pml_experiment  # noqa: E402
 from geomsolve.gram.orbits import Orbits  # noqa: E402
 from geomsolve.losses import REGISTRY  # noqa: E402
 
@@ -55,6 +56,17 @@ def trial(name, parameters, sizes=None):
     return experiment(make_loss(name, parameters), Population.of(PROPS, COUNTS if full or not sizes else sizes))
 
 
+@pytest.mark.parametrize(("name", "parameters"), CASES, ids=IDS)
+def test_loss_knows_whether_it_reads_the_whole_set(name, parameters):
+    assert make_loss(name, parameters).reads_whole_set == trial(name, parameters).whole
+
+
+def test_weince_without_a_floor_draws_negatives():
+    loss = make_loss("weince", {})
+    assert not loss.reads_whole_set
+    assert not experiment(loss, Population.of(PROPS, COUNTS)).whole
+
+
 def value(ex, z, seed=0):
     return ex.value(z, torch.Generator().manual_seed(seed))
 
@@ -66,7 +78,9 @@ def rough(monkeypatch):
 
 
 def test_every_loss_has_an_experiment_and_a_case():
-    assert set(EXPERIMENTS) == set(REGISTRY) == {name for name, _ in CASES}
+    assert (
+        {name for name in REGISTRY if not missing(make_loss(name, {}))} == set(REGISTRY) == {name for name, _ in CASES}
+    )
 
 
 @pytest.mark.usefixtures("rough")
@@ -185,8 +199,6 @@ def test_at_the_usual_weight_of_alignment_classes_do_not_collapse():
     ],
 )
 def test_the_library_gives_the_same_steps(name, parameters, monkeypatch):
-    from geomsolve.descent.pml import pml_experiment
-
     loss, population = make_loss(name, parameters), Population.of(PROPS, COUNTS)
     own, library = experiment(loss, population), pml_experiment(loss, population)
     if name == "infonce":

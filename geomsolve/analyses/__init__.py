@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 @overload
 def solve(problem: Imbalance) -> ImbalanceReport: ...
-@overload  # a CheckWeighting is a Realizable with training added, and the first overload that fits counts
-def solve(problem: Check | CheckWeighting) -> CheckReport: ...  # type: ignore[overload-overlap]
+@overload
+def solve(problem: Check | CheckWeighting) -> CheckReport: ...
 @overload
 def solve(problem: Realizable) -> RealizableReport | CasesReport: ...
 @overload
@@ -68,11 +68,14 @@ def validate(problem: Problem) -> None:
     from geomsolve.gram.orbits import Orbits
     from geomsolve.losses import make_loss
     from geomsolve.questions.base import LossProblem
+    from geomsolve.questions.check import Composed
     from geomsolve.questions.classes import ClassProblem
     from geomsolve.solvers.choose import check_solver, refuse_oversize
 
-    check_solver(problem.solver)
     refuse_unknown(problem)
+    if isinstance(problem, Composed):
+        validate(problem.question)
+    check_solver(problem.solver)
     if isinstance(problem, LossProblem):
         loss = make_loss(problem.loss.name, problem.loss.parameters, instances=problem.instances)
         if isinstance(problem, ClassProblem) and any(getattr(problem, name) is not None for name in problem.SOURCES):

@@ -24,15 +24,16 @@ from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport, imbalance
 from geomsolve.analyses.realizable import RealizableReport, realizable
 from geomsolve.analyses.target import target_of, weighting_of
 from geomsolve.descent import require
+from geomsolve.descent.recipes import missing
 from geomsolve.errors import InputError
 from geomsolve.gram.measure import Measurement, gram_error
 from geomsolve.gram.orbits import Orbits
-from geomsolve.gram.types import FloatArray
+from geomsolve.gram.types import FloatArray, IntArray
 from geomsolve.losses import Loss, make_loss
-from geomsolve.questions.check import Check, CheckWeighting
+from geomsolve.questions.check import OF_THE_DOCUMENT, Check, CheckWeighting
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.realizable import Realizable
-from geomsolve.report import Report, jsonable, understood
+from geomsolve.report import Proof, Report, jsonable, understood
 
 if TYPE_CHECKING:
     import torch
@@ -62,20 +63,15 @@ MOST_SAMPLES = 20_000
 """Most samples where every step compares all of them with all."""
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """What descent is compared with, from either kind of question.
+@dataclass(frozen=True, kw_only=True)
+class Prediction(Proof):
+    """What descent is compared with, from either kind of question, with its proof.
 
     ``gram`` (n, n) of the classes or, for a weighting, of the samples: their cosines, for Euclidean latents their
     squared distances.  ``orbits`` and ``names`` of the classes or samples; ``report`` is the whole answer.
     """
 
     report: ImbalanceReport | RealizableReport
-    value: float
-    lower_bound: float
-    gap: float
-    certified: bool
-    unique: bool | None
     structure: str
     orbits: Orbits
     names: tuple[str, ...]
@@ -86,12 +82,8 @@ class Prediction:
     @classmethod
     def of_loss(cls, report: ImbalanceReport) -> Prediction:
         return cls(
+            **vars(report.proof),
             report=report,
-            value=report.value,
-            lower_bound=report.lower_bound,
-            gap=report.gap,
-            certified=report.certified,
-            unique=report.unique,
             structure=report.structure.kind,
             orbits=report.orbits,
             names=report.names,
@@ -108,22 +100,18 @@ class Prediction:
                 "geometry to compare with",
                 field="weighting",
             )
-        best, orbits = report.optimum, report.orbits
+        orbits = report.orbits
         gram = orbits.lift(report.attained)
         np.fill_diagonal(gram, 0.0 if report.similarity == "euclidean" else 1.0)
         return cls(
+            **vars(report.proof),
             report=report,
-            value=best["value"],
-            lower_bound=best["lower_bound"],
-            gap=best["gap"],
-            certified=best["certified"],
-            unique=report.unique,
             structure=report.verdict,
             orbits=orbits,
             names=tuple(report.names[g] for g in orbits.index),
             gram=gram,
             subject=str(report.problem["weighting"]),
-            least_dimension=best["dimension"],
+            least_dimension=report.best["dimension"],
         )
 
 
@@ -189,26 +177,19 @@ class CheckReport(Report):
         return cleaned
 
 
-def plain_loss(loss: Loss) -> tuple[Loss, str | None]:
-    """The convex loss that ``loss`` is compared with, and what ``loss`` adds to it (None if it is convex itself)."""
-    chosen = loss.parameters()
-    if loss.name == "weince" and chosen["delta"] == 0 and chosen["tail_weight"] * chosen["tail_shape"] > 0:
-        base = {"temperature": chosen["temperature"], "sampling": chosen["sampling"], "form": "mean"}
-        return make_loss("infonce", base), "weince, its weight and shape read off each batch"
-    if "hardness" in chosen:
-        return loss.replace(hardness=None), f"negatives of hardness {chosen['hardness']:g}"
-    return loss, None
+@dataclass(frozen=True)
+class Sides:
+    """What is trained and what that is compared with, for either kind of question.
 
+    ``companion`` as in :class:`CheckReport`; ``known`` is what the problem means beside what it says.  ``order`` (n,):
+    for each sample, as it was given, its place among the features; None where classes are compared, not samples.
+    """
 
-def predict(problem: Check) -> tuple[ImbalanceReport, str | None]:
-    """The certified geometry of the problem's plain loss, and what the problem adds to that loss, in words."""
-    loss, companion = plain_loss(make_loss(problem.loss.name, problem.loss.parameters))
-    if problem.synthetic is not None:
-        also = f"synthetic negatives {problem.synthetic}"
-        companion = also if companion is None else f"{companion}, and {also}"
-    shared = {name: getattr(problem, name) for name in problem.model_fields_set & set(Imbalance.model_fields)}
-    report = imbalance(Imbalance(**{**shared, "kind": "imbalance", "loss": {"name": loss.name, **loss.parameters()}}))
-    return report, companion
+    trial: Experiment
+    predicted: Prediction
+    companion: str | None
+    known: dict[str, Any]
+    order: IntArray | None = None
 
 
 def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) -> CheckReport:
@@ -216,37 +197,61 @@ def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) 
 
     ``progress`` is told the steps taken and the loss, now and then.
     """
+    validate(problem)
     require("torch", what="the descent check")
     from geomsolve.descent.train import choose_device
 
-    device = choose_device(problem.device)
-    companion = None
-    if isinstance(problem, CheckWeighting):
-        trial = weighting_trial(problem, device)
-        answer = realizable(Realizable(**{**problem.without_training(), "kind": "realizable"}))
-        assert isinstance(answer, RealizableReport)
-        predicted = Prediction.of_weighting(answer)
-        known = {key: value for key, value in answer.problem.items() if key != "kind"}
-    else:
-        trial = loss_trial(problem, device)
-        report, companion = predict(problem)
-        predicted = Prediction.of_loss(report)
-        loss = make_loss(problem.loss.name, problem.loss.parameters)
-        known = {"loss": {"name": loss.name, **loss.parameters()}}
-        if not getattr(loss, "full_batch", False):  # whose samples the counts say
-            known["samples"] = len(trial.population)
-    found = train(problem, trial, progress)
-    error = gram_error(found.gram, predicted.gram)
-    verdict = "moved" if companion else judge(predicted, found, error)
+    device = choose_device(problem.training.device)
+    sides = of_classes(problem, device) if isinstance(problem, Check) else of_samples(problem, device)
+    found = train(problem, sides, progress)
+    error = gram_error(found.gram, sides.predicted.gram)
+    verdict = "moved" if sides.companion else judge(sides.predicted, found, error)
     return CheckReport(
-        problem={**understood(problem, **known), "dim": found.dim},
-        prediction=predicted,
+        problem={**understood(problem, **sides.known), "dim": found.dim},
+        prediction=sides.predicted,
         descent=found,
         max_gram_error=error,
         verdict=verdict,
-        agrees=None if companion else verdict == "agrees",
-        companion=companion,
+        agrees=None if sides.companion else verdict == "agrees",
+        companion=sides.companion,
     )
+
+
+def validate(problem: Check | CheckWeighting) -> None:
+    """Raise :class:`InputError` for a loss that cannot be trained."""
+    if isinstance(problem, Check) and (why := missing(loss_of(problem))):
+        raise InputError(why, field="loss.name")
+
+
+def loss_of(problem: Check) -> Loss:
+    """The loss that is trained."""
+    return make_loss(problem.question.loss.name, problem.question.loss.parameters)
+
+
+def of_classes(problem: Check, device: torch.device) -> Sides:
+    """A loss on classes, several features each; compared with the optimum of its plain loss."""
+    loss = loss_of(problem)
+    trial = loss_trial(problem, loss, device)
+    plain, companion = loss.plain()
+    if problem.training.synthetic is not None:
+        also = f"synthetic negatives {problem.training.synthetic}"
+        companion = also if companion is None else f"{companion}, and {also}"
+    stated = {name: getattr(problem.question, name) for name in problem.question.model_fields_set}
+    report = imbalance(Imbalance(**{**stated, "loss": {"name": plain.name, **plain.parameters()}}))
+    known: dict[str, Any] = {"loss": {"name": loss.name, **loss.parameters()}}
+    if not loss.counts_are_samples:
+        known["samples"] = len(trial.population)
+    return Sides(trial, Prediction.of_loss(report), companion, known)
+
+
+def of_samples(problem: CheckWeighting, device: torch.device) -> Sides:
+    """A weighting of samples, one feature each; compared with the best embedding."""
+    trial, index = weighting_trial(problem.question, device)
+    answer = realizable(problem.question)
+    assert isinstance(answer, RealizableReport)
+    known = {key: value for key, value in answer.problem.items() if key not in OF_THE_DOCUMENT}
+    order = np.argsort(np.argsort(index, kind="stable"), kind="stable")
+    return Sides(trial, Prediction.of_weighting(answer), None, known, order)
 
 
 def judge(predicted: Prediction, found: Descent, error: float) -> str:
@@ -265,17 +270,16 @@ def judge(predicted: Prediction, found: Descent, error: float) -> str:
 
 def samples_of_classes(problem: Check, loss: Loss) -> list[int]:
     """How many samples each class has."""
-    n_classes = len(problem.proportions)
-    if getattr(loss, "full_batch", False):
-        if problem.samples is not None:
+    asked, wanted = problem.question, problem.training.samples
+    if loss.counts_are_samples:
+        if wanted is not None:
             raise InputError("a full batch has the samples that the counts say; leave this out", field="samples")
-        if problem.class_counts is None:
+        if asked.class_counts is None:
             raise InputError("a full batch needs class counts, not proportions", field="loss.full_batch")
-        return list(problem.class_counts)
+        return list(asked.class_counts)
     from geomsolve.descent.population import apportion
 
-    wanted = problem.samples or max(FEWEST_SAMPLES, SAMPLES_PER_CLASS * n_classes)
-    return apportion(problem.proportions, wanted)
+    return apportion(asked.proportions, wanted or max(FEWEST_SAMPLES, SAMPLES_PER_CLASS * len(asked.proportions)))
 
 
 def refuse_oversize(samples: int, field: str) -> None:
@@ -287,33 +291,31 @@ def refuse_oversize(samples: int, field: str) -> None:
         )
 
 
-def loss_trial(problem: Check, device: torch.device) -> Experiment:
+def loss_trial(problem: Check, loss: Loss, device: torch.device) -> Experiment:
     """The experiment for a loss on classes."""
-    from geomsolve.descent.experiments import experiment
     from geomsolve.descent.negatives import read_kinds
     from geomsolve.descent.population import Population
+    from geomsolve.descent.recipes import experiment, pml_experiment
 
-    loss = make_loss(problem.loss.name, problem.loss.parameters)
+    training = problem.training
     try:
-        synthetic = () if problem.synthetic is None else read_kinds(problem.synthetic)
+        synthetic = () if training.synthetic is None else read_kinds(training.synthetic)
     except ValueError as error:
         raise InputError(str(error), field="synthetic") from None
     sizes = samples_of_classes(problem, loss)
     refuse_oversize(sum(sizes), "samples")
-    population = Population.of(problem.proportions, sizes, device)
-    if problem.implementation == "own":
+    population = Population.of(problem.question.proportions, sizes, device)
+    if training.implementation == "own":
         return experiment(loss, population, synthetic)
     require("pytorch_metric_learning", what="--implementation pml", field="implementation")
-    from geomsolve.descent.pml import pml_experiment
-
     return pml_experiment(loss, population)
 
 
-def weighting_trial(problem: CheckWeighting, device: torch.device) -> Experiment:
-    """The experiment for a weighting: one feature a sample, its class the samples with equal labels."""
+def weighting_trial(problem: Realizable, device: torch.device) -> tuple[Experiment, IntArray]:
+    """The experiment for a weighting: one feature a sample, its class the samples with equal labels (n,)."""
     import torch
 
-    from geomsolve.descent.experiments import Weighted
+    from geomsolve.descent.denominator import Weighted
     from geomsolve.descent.population import Population
 
     weighting = weighting_of(problem)
@@ -324,7 +326,7 @@ def weighting_trial(problem: CheckWeighting, device: torch.device) -> Experiment
     refuse_oversize(int(sizes.sum()), "labels")
     labels = np.zeros((sizes.size, 0)) if target.labels is None else target.labels
     logs = weighting.log_weights(labels, problem.temperature, target.similarity)
-    return Weighted(
+    trial = Weighted(
         Population.of(sizes / sizes.sum(), sizes, device),
         problem.temperature,
         torch.tensor(logs, device=device),
@@ -332,22 +334,24 @@ def weighting_trial(problem: CheckWeighting, device: torch.device) -> Experiment
         columns=problem.normalise == "columns",
         similarity=target.similarity,
     )
+    return trial, target.orbits.index
 
 
-def train(problem: Check | CheckWeighting, trial: Experiment, progress: Progress | None) -> Descent:
+def train(problem: Check | CheckWeighting, sides: Sides, progress: Progress | None) -> Descent:
     """Let the features go, and measure where they end."""
     import torch
 
     from geomsolve.descent.train import SMALL, descend, steady
 
+    trial, asked, training = sides.trial, problem.question, problem.training
     device = trial.population.device
-    generator = torch.Generator(device=device).manual_seed(problem.seed)
+    generator = torch.Generator(device=device).manual_seed(asked.seed)
     n_classes = trial.population.sizes.numel()
     outcome = descend(
         trial,
-        problem.dim or (trial.rows if isinstance(problem, CheckWeighting) else n_classes),
-        optimizer=problem.optimizer,
-        steps=problem.steps,
+        asked.dim or (n_classes if sides.order is None else trial.rows),
+        optimizer=training.optimizer,
+        steps=training.steps,
         generator=generator,
         progress=progress,
     )
@@ -358,8 +362,8 @@ def train(problem: Check | CheckWeighting, trial: Experiment, progress: Progress
         sums.index_add_(0, trial.row_labels, trial.row_weights[:, None] * z)
     measured = Measurement.of(sums.cpu().numpy(), trial.population.proportions.cpu().numpy())
     gram, within_class = measured.gram, measured.within_class
-    if isinstance(problem, CheckWeighting):  # sample by sample, so that samples of one label are compared as well
-        gram, within_class = pairs_of_samples(problem, z.cpu().numpy(), trial.spherical), 0.0
+    if sides.order is not None:  # sample by sample, so that samples of one label are compared as well
+        gram, within_class = pairs_of_samples(z.cpu().numpy()[sides.order], trial.spherical), 0.0
     return Descent(
         value=estimate.value,
         standard_error=estimate.standard_error,
@@ -369,7 +373,7 @@ def train(problem: Check | CheckWeighting, trial: Experiment, progress: Progress
         converged=outcome.converged,
         seconds=outcome.seconds,
         device=describe(device),
-        optimizer=problem.optimizer,
+        optimizer=training.optimizer,
         samples=len(trial.population),
         dim=z.shape[1],
     )
@@ -382,19 +386,9 @@ def describe(device: Any) -> str:
     return f"cuda ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else "cpu"
 
 
-def pairs_of_samples(problem: CheckWeighting, z: FloatArray, spherical: bool) -> FloatArray:
-    """Cosines, or squared distances, of features ``z`` (n, d) sorted by label, in the order of the samples."""
-    index = target_of(problem, weighting_of(problem)).orbits.index
-    ordered = np.empty_like(z)
-    ordered[np.argsort(index, kind="stable")] = z
+def pairs_of_samples(z: FloatArray, spherical: bool) -> FloatArray:
+    """Cosines, or squared distances, of features ``z`` (n, d)."""
     if spherical:
-        return ordered @ ordered.T
-    square: FloatArray = np.sum((ordered[:, None] - ordered) ** 2, axis=2)
+        return z @ z.T
+    square: FloatArray = np.sum((z[:, None] - z) ** 2, axis=2)
     return square
-
-
-def as_check(problem: Imbalance | Realizable) -> Check | CheckWeighting:
-    """The check of the same question."""
-    kind: type[Check | CheckWeighting] = Check if isinstance(problem, Imbalance) else CheckWeighting
-    known = {*kind.model_fields, *(problem.model_extra or {})} - {"kind"}
-    return kind(**{name: getattr(problem, name) for name in problem.model_fields_set & known})

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport, imbalance
+from geomsolve.descent.recipes import missing
 from geomsolve.errors import InputError
 from geomsolve.gram.measure import Measurement, gram_error
 from geomsolve.gram.orbits import Orbits
@@ -156,7 +157,7 @@ def compare(problem: Compare, *, progress: Progress | None = None) -> CompareRep
     prediction = imbalance(Imbalance(counts=counts.tolist(), names=names, loss=problem.loss.model_dump(), **shared))
     if prediction.structure.kind == "degenerate":
         raise InputError(f"there is nothing to compare with: {prediction.solver['reason']}", field="loss.delta")
-    all_of_them = codes.size <= (DRAWN_SAMPLES if draws_batches(loss) else WHOLE_SAMPLES)
+    all_of_them = codes.size <= (WHOLE_SAMPLES if loss.reads_whole_set else DRAWN_SAMPLES)
     rng = np.random.default_rng(problem.seed)
     keep = np.arange(codes.size) if all_of_them else chosen(codes, counts, SUBSET, rng)
     scan = scanned(problem, codes, len(names), keep, progress or (lambda done, total: None))
@@ -208,13 +209,6 @@ def judge(prediction: ImbalanceReport, measured: Structure, error: float, value:
     alike = classify(prediction.orbits, prediction.orbit_cosines, 0.0, tolerance=within).kind
     unnamed = ("general", "symmetric by proportion", "equiangular")
     return "still converging" if measured.kind in (*unnamed, alike) else "another geometry"
-
-
-def draws_batches(loss: Loss) -> bool:
-    """Whether the loss is an expectation over random batches or draws, not a sum over all samples."""
-    parameters = loss.parameters()
-    drawn = "batch" in parameters or parameters.get("negatives", np.inf) < np.inf
-    return drawn or loss.name in ("triplet", "sigmoid", "spectral")
 
 
 def chosen(codes: IntArray, counts: IntArray, most: int, rng: np.random.Generator) -> IntArray:
@@ -281,12 +275,14 @@ def loss_on_data(loss: Loss, kept: FloatArray, codes: IntArray, counts: IntArray
     """The loss of unit rows ``kept`` (n, d) of classes ``codes`` (n,), which are ``counts`` (K,) in the whole data."""
     if importlib.util.find_spec("torch") is None:
         return LossOnData(None, missing="evaluating the loss needs torch: pip install 'geomsolve[torch]'")
-    if loss.parameters().get("full_batch") and codes.size < counts.sum():
+    if why := missing(loss):
+        return LossOnData(None, missing=why)
+    if loss.counts_are_samples and codes.size < counts.sum():
         return LossOnData(None, missing=f"a full batch is evaluated for at most {WHOLE_SAMPLES:,} samples")
     import torch
 
-    from geomsolve.descent.experiments import experiment
     from geomsolve.descent.population import Population
+    from geomsolve.descent.recipes import experiment
 
     order = np.argsort(codes, kind="stable")
     population = Population.of(counts / counts.sum(), np.bincount(codes), stands_for=float(counts.sum() / codes.size))

@@ -17,10 +17,10 @@ from geomsolve.report import Report
 
 
 def verdicts_of(kind: str) -> tuple[str, ...]:
-    """Every verdict that answers to a kind of problem may give."""
+    """Every verdict that the reports may give which the analysis of a kind says it returns."""
     module = vars(importlib.import_module(f"geomsolve.analyses.{kind}"))
-    reports = [thing for thing in module.values() if isinstance(thing, type) and issubclass(thing, Report)]
-    return next((report.verdicts for report in reports if report.verdicts), ())
+    reports: list[type[Report]] = [module[name] for name in module[kind].__annotations__["return"].split(" | ")]
+    return tuple(verdict for report in reports for verdict in report.verdicts)
 
 
 def refuse_unknown(problem: Problem) -> None:

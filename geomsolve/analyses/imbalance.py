@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from geomsolve.report import Effort, Proof, ProvenReport, jsonable, understood
 from geomsolve.solvers.base import Answer, Solution
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
 from geomsolve.solvers.manifold import solve_limited
-
-if TYPE_CHECKING:
-    from geomsolve.analyses.check import CheckReport
 
 FULL_ORBITS = 1000
 """Distinct proportions up to which their m x m cosines are part of the JSON without being asked for."""
@@ -54,8 +51,7 @@ class ImbalanceReport(ProvenReport):
     binds, every class is an orbit of its own and ``lower_bound`` is that of the unlimited problem.
     ``resolved`` is False where the loss hardly depends on the geometry, so that its proof leaves the angles open;
     ``simplex_limit`` says that the regular simplex, which is then shown, is where they tend as the temperature falls.
-    ``convex`` is False for a loss whose answer is only the best of several local searches; ``check`` is the report of a
-    descent check that was asked for at the same time.
+    ``convex`` is False for a loss whose answer is only the best of several local searches.
     """
 
     command: ClassVar[str] = "imbalance"
@@ -72,16 +68,11 @@ class ImbalanceReport(ProvenReport):
     convex: bool = True
     resolved: bool = True
     simplex_limit: bool = False
-    check: CheckReport | None = None
 
     @property
     def gram(self) -> FloatArray:
         """Cosines between all class means (K, K), in the order of the classes."""
         return self.orbits.lift(self.orbit_cosines)
-
-    @property
-    def exit_code(self) -> int:
-        return max(super().exit_code, self.check.exit_code if self.check else 0)
 
     @property
     def headline(self) -> str:
@@ -128,10 +119,6 @@ class ImbalanceReport(ProvenReport):
         if self.dimension_limited is None:
             del plain["dimension_limited"]
         plain["structure"]["groups"] = self.groups()
-        if self.check is None:
-            del plain["check"]
-        else:
-            plain["check"] = self.check.to_dict(full=full)
         if full or orbits.n_classes <= FULL_GRAM:
             plain["gram"] = jsonable(self.gram)
         return plain

@@ -36,6 +36,7 @@ from geomsolve.analyses.merging import structure_at
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, names_of
 from geomsolve.losses import make_loss
+from geomsolve.losses.infonce import Negatives as WithNegatives
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.joint import joint_objective
 from geomsolve.questions.negatives import MOST_NEGATIVES, TAKEN, Negatives
@@ -156,8 +157,9 @@ def negatives(problem: Negatives) -> NegativesReport:
     """Answer the question of :class:`Negatives`, with a proof for every row."""
     joint = problem.joint_distribution
     loss = make_loss(problem.loss.name, problem.loss.parameters)
+    assert isinstance(loss, WithNegatives)
     settings = loss.parameters()
-    temperature, decoupled = settings["temperature"], loss.name == "dcl"
+    temperature, decoupled = settings["temperature"], not loss.own
     orbits = Orbits.trivial(problem.proportions) if joint is not None else Orbits.of(problem.proportions)
     refuse_oversize(orbits.n_orbits, field=problem.source)
 

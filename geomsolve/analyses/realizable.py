@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -47,9 +47,6 @@ from geomsolve.solvers.completion import MOST_POINTS, Completion, complete
 from geomsolve.solvers.manifold import solve_distances, solve_limited
 from geomsolve.weightings import Weighting
 from geomsolve.words import counted
-
-if TYPE_CHECKING:
-    from geomsolve.analyses.check import CheckReport
 
 SHOWN = 64
 """Labels up to which matrices are part of the JSON."""
@@ -79,12 +76,11 @@ class RealizableReport(ProvenReport):
     weights are 0 or missing); ``floor`` in nats; ``best`` says of the best embedding its ``excess``
     over the floor, ``attained``, ``dimension``, ``residual`` (max |softmax(s) - P|); ``optimum`` adds its proof.
     ``wanted`` and ``attained`` (m, m) are cosines between distinct labels, for Euclidean latents squared distances.
-    ``constant``: the interval of the free constant where self pairs are excluded.  ``check`` is the report of a descent
-    check that was asked for at the same time.
+    ``constant``: the interval of the free constant where self pairs are excluded.
     """
 
     command: ClassVar[str] = "realizable"
-    apart: ClassVar[tuple[str, ...]] = ("best", "orbits", "limited", "check")
+    apart: ClassVar[tuple[str, ...]] = ("best", "orbits", "limited")
     flat: ClassVar[tuple[str, ...]] = ("unique", "solver")
     verdicts: ClassVar[tuple[str, ...]] = ("realizable", "degenerate", "inconsistent")
 
@@ -106,17 +102,12 @@ class RealizableReport(ProvenReport):
     wanted: FloatArray | None
     attained: FloatArray | None
     limited: FloatArray | None
-    check: CheckReport | None = None
 
     @property
     def optimum(self) -> dict[str, Any]:
         """The best embedding with its proof: value, lower bound and gap in nats, and what ``best`` says."""
         proof = {key: getattr(self, key) for key in ("value", "lower_bound", "gap", "certified")}
         return {**proof, **self.best}
-
-    @property
-    def exit_code(self) -> int:
-        return max(super().exit_code, self.check.exit_code if self.check else 0)
 
     @property
     def headline(self) -> str:
@@ -158,8 +149,6 @@ class RealizableReport(ProvenReport):
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         plain = super().to_dict(**detail)
         plain["optimum"] = jsonable(self.optimum)
-        if self.check is not None:
-            plain["check"] = self.check.to_dict()
         plain["samples"], plain["distinct"] = self.orbits.n_classes, self.orbits.n_orbits
         plain["labels"] = [
             {"name": name, "count": int(n)} for name, n in zip(plain.pop("names"), self.orbits.sizes, strict=True)

@@ -18,9 +18,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from geomsolve._version import __version__
-from geomsolve.batch.rows import Outcome
+from geomsolve.batch.ledger import Row
+from geomsolve.batch.rows import Outcome, row_of
 from geomsolve.errors import GeomsolveError, InputError
 from geomsolve.questions.base import Problem
+from geomsolve.questions.documents import Entry
 
 BACKENDS = ("loky", "dask")
 """Where the processes are: on this machine (the name is an old one), or on a dask cluster."""
@@ -231,3 +233,15 @@ class _Child:
             memory = ", most likely for want of memory" if code == -9 else ""
             raise _EndedError(f"the process that solved this was killed by signal {-code}{memory}")
         raise _EndedError(f"the process that solved this ended with exit code {code}")
+
+
+def answered(entries: list[Entry], done: dict[int, Row], **how: Any) -> Iterator[tuple[int, Row]]:
+    """Position and row of every entry that is not ``done``, as they come; the invalid ones first."""
+    waiting = [position for position in range(len(entries)) if position not in done]
+    for position in waiting:
+        if entries[position].problem is None:
+            yield position, row_of(entries[position], None)
+    waiting = [position for position in waiting if entries[position].problem is not None]
+    problems = [problem for position in waiting if (problem := entries[position].problem) is not None]
+    for place, outcome in outcomes(problems, **how):
+        yield waiting[place], row_of(entries[waiting[place]], outcome)

@@ -19,6 +19,7 @@ from geomsolve.cli.main import flag_of
 from geomsolve.errors import InputError
 from geomsolve.losses import make_loss
 from geomsolve.questions.base import LossProblem, Problem
+from geomsolve.questions.check import Composed
 from geomsolve.questions.kinds import kind_of
 
 Row = dict[str, Any]
@@ -48,8 +49,9 @@ def command_of(row: Row) -> str:
 def by_flags(row: Row, problem: dict[str, Any], wanted: dict[str, Any] | None) -> list[str] | None:
     """The words of the row's own command, or None where they would mean another problem than ``wanted``."""
     command: click.Command = importlib.import_module(f"geomsolve.cli.commands.{row['command']}").command
-    flags = {flag for parameter in command.params for flag in parameter.opts if isinstance(parameter, click.Option)}
-    arguments = {parameter.name for parameter in command.params if isinstance(parameter, click.Argument)}
+    taken = command.get_params(click.Context(command))
+    flags = {flag for parameter in taken for flag in parameter.opts if isinstance(parameter, click.Option)}
+    arguments = {parameter.name for parameter in taken if isinstance(parameter, click.Argument)}
     words = ["geomsolve", str(row["command"])]
     read: dict[str, Any] = {"kind": problem["kind"]}
     for key, value in problem.items():
@@ -88,9 +90,10 @@ def _meaning(problem: dict[str, Any]) -> dict[str, Any] | None:
     try:
         made = kind_of(problem)(**problem)
         plain = made.model_dump(exclude=ABOUT)
-        if isinstance(made, LossProblem):
-            loss = make_loss(made.loss.name, made.loss.parameters, instances=made.instances)
-            plain["loss"] = {"name": made.loss.name, **loss.parameters()}
+        asked = made.question if isinstance(made, Composed) else made
+        if isinstance(asked, LossProblem):
+            loss = make_loss(asked.loss.name, asked.loss.parameters, instances=asked.instances)
+            plain["loss"] = {"name": asked.loss.name, **loss.parameters()}
     except InputError:
         return None
     return plain

@@ -67,6 +67,11 @@ def cosine_grid(cosines: FloatArray, labels: Sequence[str], single: Sequence[boo
     return grid
 
 
+def cosine_phrase(x: float) -> str:
+    """A cosine with its angle: +0.5000 (60.0°)."""
+    return f"{x:+z.4f} ({angle_degrees(float(np.clip(x, -1, 1))):.1f}°)"
+
+
 def proof_lines(
     value: float,
     lower_bound: float,

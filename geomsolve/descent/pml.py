@@ -1,6 +1,6 @@
 """Training steps by pytorch-metric-learning instead of the project's own batch losses, from the same draws.
 
-    SupConLoss     supcon with --batch or --full-batch
+    SupConLoss     supcon with a batch size or a full batch
     NTXentLoss     infonce, sum form, with k negatives: the pairs of anchors, positives and negatives are given to it
 
 The mean over all anchors (MeanReducer) replaces the library's default, which leaves out anchors of loss 0.  Anchors
@@ -18,38 +18,18 @@ from pytorch_metric_learning.losses import NTXentLoss, SupConLoss
 from pytorch_metric_learning.reducers import MeanReducer
 from torch import Tensor
 
-from geomsolve.descent.experiments import Contrast, Experiment, FullBatch, RandomBatches
+from geomsolve.descent.batches import StepLoss
+from geomsolve.descent.contrast import Contrast
 from geomsolve.descent.population import Population
-from geomsolve.errors import InputError
-from geomsolve.losses import Loss
 
 MOST_ROWS = 512
 """About how many features one call of NTXentLoss is given."""
 
 
-class PmlRandomBatches(RandomBatches):
-    """:class:`RandomBatches` with SupConLoss."""
-
-    def __init__(self, population: Population, temperature: float, batch: int, views: int) -> None:
-        super().__init__(population, temperature, batch, views)
-        self.loss: Any = SupConLoss(temperature=temperature, reducer=MeanReducer())
-
-    def step(self, z: Tensor, generator: torch.Generator) -> Tensor:
-        rows = self.draw_batch(generator)
-        result: Tensor = self.loss(z[rows], self.row_labels[rows])
-        return result
-
-
-class PmlFullBatch(FullBatch):
-    """:class:`FullBatch` with SupConLoss."""
-
-    def __init__(self, population: Population, temperature: float) -> None:
-        super().__init__(population, temperature)
-        self.loss: Any = SupConLoss(temperature=temperature, reducer=MeanReducer())
-
-    def step(self, z: Tensor, generator: torch.Generator) -> Tensor:
-        result: Tensor = self.loss(z, self.row_labels)
-        return result
+def supcon_loss(temperature: float) -> StepLoss:
+    """The library's SupConLoss on a batch."""
+    loss: StepLoss = SupConLoss(temperature=temperature, reducer=MeanReducer())
+    return loss
 
 
 class PmlContrast(Contrast):
@@ -74,19 +54,3 @@ class PmlContrast(Contrast):
         pairs = (place, n + place, place.repeat_interleave(self.negatives), behind)
         result: Tensor = self.loss(z[rows], indices_tuple=pairs)
         return result
-
-
-def pml_experiment(loss: Loss, population: Population) -> Experiment:
-    """The experiment for ``loss`` with steps by the library; :class:`InputError` where the library has none."""
-    choice: Any = loss
-    if loss.name == "supcon" and choice.full_batch:
-        return PmlFullBatch(population, choice.temperature)
-    if loss.name == "supcon" and choice.batch is not None:
-        return PmlRandomBatches(population, choice.temperature, int(choice.batch), int(choice.views))
-    if loss.name == "infonce" and choice.form == "sum" and choice.negatives < torch.inf:
-        return PmlContrast(population, choice.temperature, int(choice.negatives), choice.sampling)
-    raise InputError(
-        "pytorch-metric-learning has supcon with a batch size or a full batch, and infonce in its sum form with a "
-        "number of negatives; for anything else use the project's own batch losses (leave the implementation out)",
-        field="implementation",
-    )

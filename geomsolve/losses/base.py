@@ -18,7 +18,7 @@ from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.levels import Scale, Training
-from geomsolve.registry import LOSSES, Choice
+from geomsolve.registry import LOSSES, Choice, Registry
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,15 @@ class Loss(Choice):
     """A loss with its parameters, whose fields are :class:`Parameter` s.
 
     ``needs_classes``: under its own name it says nothing about samples without classes.  ``spelled``: what parameters
-    are called in text, where their names do not say enough.
+    are called in text, where their names do not say enough.  ``recipe``: dotted name of the module that trains a loss
+    from elsewhere (``descent/recipes``); None for a loss of this project, whose recipe is found by its name, and for
+    one that has none.
     """
 
     aliases: ClassVar[tuple[Alias, ...]] = ()
     needs_classes: ClassVar[bool] = False
     spelled: ClassVar[dict[str, str]] = {}
+    recipe: ClassVar[str | None] = None
 
     @abstractmethod
     def objective(self, orbits: Orbits) -> Objective:
@@ -71,12 +74,26 @@ class Loss(Choice):
         """The least and the most, maybe inf, that a whole-numbered parameter ``name`` can be for these classes."""
         return 1, inf
 
+    def plain(self) -> tuple[Loss, str | None]:
+        """The convex loss that this one is compared with, and in words what this one adds to it (None: nothing)."""
+        return self, None
+
+    @property
+    def reads_whole_set(self) -> bool:
+        """Whether it is a sum over all samples, not an expectation over random batches or draws."""
+        return True
+
+    @property
+    def counts_are_samples(self) -> bool:
+        """Whether it is about the very samples that the class counts count, not about proportions."""
+        return False
+
     def replace(self, **changes: Any) -> Loss:
         """The same loss with some parameters changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
-REGISTRY = LOSSES
+REGISTRY: Registry[Loss] = LOSSES
 register = REGISTRY.register
 
 

@@ -20,9 +20,10 @@ class DCL(Negatives):
     name: ClassVar[str] = "dcl"
     summary: ClassVar[str] = "decoupled InfoNCE: the positive does not stand in the denominator"
     source: ClassVar[str] = "Yeh et al. 2022"
+    own: ClassVar[float] = 0.0
 
     def objective(self, orbits: Orbits) -> Objective:
-        return self._objective(orbits, 0.0, False)
+        return self._objective(orbits, self.own, False)
 
     def levels(self, training: Training) -> Scale:
-        return self._levels(training, 0.0, False)
+        return self._levels(training, self.own, False)

@@ -55,12 +55,23 @@ from geomsolve.registry import parameter
 
 @dataclass(frozen=True)
 class Negatives(Loss):
-    """What InfoNCE and DCL share."""
+    """What InfoNCE and DCL share; ``own`` is a0, 1 where the positive stands in the denominator and 0 where not."""
+
+    own: ClassVar[float]
 
     temperature: float = parameter(TEMPERATURE, 0.1)
     negatives: float = parameter(NEGATIVES, inf)
     sampling: str = parameter(SAMPLING, "iid")
     hardness: float | None = parameter(HARDNESS, None)
+
+    def plain(self) -> tuple[Loss, str | None]:
+        if self.hardness is None:
+            return self, None
+        return self.replace(hardness=None), f"negatives of hardness {self.hardness:g}"
+
+    @property
+    def reads_whole_set(self) -> bool:
+        return self.negatives == inf
 
     def _objective(self, orbits: Orbits, base: float, mean: bool) -> Objective:
         chance, own = negative_distribution(orbits, self.sampling)
@@ -163,6 +174,7 @@ class InfoNCE(Negatives):
     name: ClassVar[str] = "infonce"
     summary: ClassVar[str] = "one positive against k negatives"
     source: ClassVar[str] = "van den Oord et al. 2018"
+    own: ClassVar[float] = 1.0
     aliases: ClassVar[tuple[Alias, ...]] = (
         Alias("clip", "in-batch infonce of pairs: the negatives are the other pairs' second halves", views=1),
         Alias("mnrl", "multiple negatives ranking loss: in-batch infonce of pairs, as clip", views=1),
@@ -171,7 +183,7 @@ class InfoNCE(Negatives):
     form: str = parameter(FORM, "sum")
 
     def objective(self, orbits: Orbits) -> Objective:
-        return self._objective(orbits, 1.0, self.form == "mean")
+        return self._objective(orbits, self.own, self.form == "mean")
 
     def levels(self, training: Training) -> Scale:
-        return self._levels(training, 1.0, self.form == "mean")
+        return self._levels(training, self.own, self.form == "mean")

@@ -49,6 +49,10 @@ class Sigmoid(Loss):
     bias: float = parameter(BIAS, 0.0)
     sampling: str = parameter(SAMPLING, "supervised")
 
+    @property
+    def reads_whole_set(self) -> bool:
+        return False
+
     def objective(self, orbits: Orbits) -> Objective:
         return SoftPlus(pair_mass(orbits, self.sampling), 1 / self.temperature, self.bias)
 

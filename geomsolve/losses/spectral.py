@@ -25,5 +25,9 @@ class Spectral(Loss):
     summary: ClassVar[str] = "squared cosines of random pairs; wants orthogonal classes"
     source: ClassVar[str] = "HaoChen et al. 2021, after within-class collapse"
 
+    @property
+    def reads_whole_set(self) -> bool:
+        return False
+
     def objective(self, orbits: Orbits) -> Objective:
         return Squares(pair_mass(orbits, "iid"), float(np.sum(orbits.sizes * orbits.proportions**2)))

@@ -83,6 +83,14 @@ class SupCon(Loss):
                 field="loss.batch",
             )
 
+    @property
+    def reads_whole_set(self) -> bool:
+        return self.batch is None
+
+    @property
+    def counts_are_samples(self) -> bool:
+        return self.full_batch
+
     def objective(self, orbits: Orbits) -> Objective:
         p, n = orbits.proportions, orbits.sizes
         scale = 1 / self.temperature

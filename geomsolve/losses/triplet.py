@@ -34,6 +34,10 @@ class Triplet(Loss):
     margin: float = parameter(MARGIN, 1.0)
     sampling: str = parameter(SAMPLING, "supervised")
 
+    @property
+    def reads_whole_set(self) -> bool:
+        return False
+
     def objective(self, orbits: Orbits) -> Objective:
         return Hinge(pair_mass(orbits, self.sampling), 1 - self.margin)
 

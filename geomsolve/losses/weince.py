@@ -8,7 +8,7 @@ delta = 0, lambda beta > 0: the logit of a positive pair at cosine 1 is +infinit
 classes are distinct points attains the infimum sum_a p_a log(1 + r(a|a)).  The loss is *degenerate*: it says nothing
 about where the classes go.
 
-In training, lambda and beta are read off each batch (``descent/weince.py``); here they are given.
+In training, lambda and beta are read off each batch (``descent/recipes/weince.py``); here they are given.
 
 Symbols: lambda ``tail_weight``, beta ``tail_shape``, delta ``delta``, l ``logit``, r ``chance`` and ``own``.
 """
@@ -22,6 +22,7 @@ import numpy as np
 
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Loss, register
+from geomsolve.losses.infonce import InfoNCE
 from geomsolve.losses.parameters import DELTA, SAMPLING, TAIL_SHAPE, TAIL_WEIGHT, TEMPERATURE
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.logit import ConvexLogit, Indifferent
@@ -45,10 +46,25 @@ class WEINCE(Loss):
     tail_shape: float = parameter(TAIL_SHAPE, 1.0)
     sampling: str = parameter(SAMPLING, "iid")
 
+    @property
+    def unbounded(self) -> bool:
+        """Whether the logit of a positive pair at cosine 1 is infinite; then weight and shape are read off batches."""
+        return self.delta == 0 and self.tail_weight * self.tail_shape > 0
+
+    def plain(self) -> tuple[Loss, str | None]:
+        if not self.unbounded:
+            return self, None
+        base = InfoNCE(temperature=self.temperature, sampling=self.sampling, form="mean")
+        return base, "weince, its weight and shape read off each batch"
+
+    @property
+    def reads_whole_set(self) -> bool:
+        return not self.unbounded
+
     def objective(self, orbits: Orbits) -> Objective:
         chance, own = negative_distribution(orbits, self.sampling)
         mass = orbits.sizes * orbits.proportions
-        if self.delta == 0 and self.tail_weight * self.tail_shape > 0:
+        if self.unbounded:
             return Indifferent(
                 float(mass @ np.log1p(own)),
                 "the logit of a positive pair is infinite once its class is a point, so every arrangement of the "

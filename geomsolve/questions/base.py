@@ -17,10 +17,15 @@ from geomsolve.registry import Registry
 
 def keys(model: type[BaseModel], path: Sequence[int | str] = ()) -> list[str]:
     """The keys that a user may write in ``model``, or in what stands at ``path`` within it."""
+    parts = model.parts() if issubclass(model, Frozen) else {}
     if not path:
-        own = [name for name, field in model.model_fields.items() if not field.exclude]
+        own = [name for name, field in model.model_fields.items() if not field.exclude and name not in parts]
         beside = model.beside if issubclass(model, Problem) else None
-        return own if beside is None else [*own, *beside.parameters()]
+        flat = [key for part in parts.values() for key in keys(part)]
+        return list(dict.fromkeys([*flat, *own, *(beside.parameters() if beside else ())]))
+    for part in parts.values():
+        if str(path[0]) in part.model_fields:
+            return keys(part, path)
     field = model.model_fields.get(str(path[0]))
     inner = (field.annotation, *get_args(field.annotation)) if field else ()
     models = [part for part in inner if isinstance(part, type) and issubclass(part, BaseModel)]
@@ -59,6 +64,11 @@ class Frozen(BaseModel):
     """A pydantic model that forbids unknown keys and raises :class:`InputError` instead of ValidationError."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def parts(cls) -> dict[str, type[Frozen]]:
+        """Fields that are models and written flat: not as keys of their own, but by theirs."""
+        return {}
 
     def __init__(self, /, **data: Any) -> None:
         with plainly(type(self)):

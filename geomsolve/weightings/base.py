@@ -14,7 +14,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 from geomsolve.gram.types import FloatArray
-from geomsolve.registry import WEIGHTINGS, Choice
+from geomsolve.registry import WEIGHTINGS, Choice, Registry
 
 
 class Weighting(Choice):
@@ -45,7 +45,7 @@ class Weighting(Choice):
         return {}
 
 
-REGISTRY = WEIGHTINGS
+REGISTRY: Registry[Weighting] = WEIGHTINGS
 register = REGISTRY.register
 
 

@@ -6,23 +6,21 @@ import math
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from geomsolve.batch.gather import gather
 from geomsolve.batch.ledger import Ledger, Row, reusable
-from geomsolve.batch.rows import EXIT_CODES, exit_code, row_of
+from geomsolve.batch.rows import exit_code
 from geomsolve.batch.table import to_csv
-from geomsolve.batch.workers import BACKENDS, outcomes
+from geomsolve.batch.workers import BACKENDS, answered
 from geomsolve.cli.output import console, debug_option, no_color_option, refuse_overwriting, to_json
+from geomsolve.cli.progress import spread, with_progress
 from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
 from geomsolve.files import write_atomically
@@ -121,32 +119,6 @@ def command(
     return exit_code(rows.values())
 
 
-def answered(entries: list[Entry], done: dict[int, Row], **how: Any) -> Iterator[tuple[int, Row]]:
-    """Position and row of every entry that is not ``done``, as they come; the invalid ones first."""
-    waiting = [position for position in range(len(entries)) if position not in done]
-    for position in waiting:
-        if entries[position].problem is None:
-            yield position, row_of(entries[position], None)
-    waiting = [position for position in waiting if entries[position].problem is not None]
-    problems = [problem for position in waiting if (problem := entries[position].problem) is not None]
-    for place, outcome in outcomes(problems, **how):
-        yield waiting[place], row_of(entries[waiting[place]], outcome)
-
-
-def with_progress(
-    answers: Iterator[tuple[int, Row]], done: int, total: int, screen: Console, *, quiet: bool
-) -> Generator[tuple[int, Row]]:
-    """The same answers, with a bar on ``screen`` if that is a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    counts: Counter[str] = Counter()
-    with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
-        task = bar.add_task("solving", total=total, completed=done)
-        for position, row in answers:
-            counts[row["status"]] += 1
-            bar.update(task, advance=1, description=spread(counts))
-            yield position, row
-
-
 def show(table: list[tuple[Entry, Row]], unsolved: int, screen: Console, *, quiet: bool) -> None:
     """Print what came of it all: sentence, table, what went wrong."""
     screen.print(sentence(table, unsolved), style="bold")
@@ -190,8 +162,3 @@ def sentence(table: list[tuple[Entry, Row]], unsolved: int) -> str:
         return f"{total}: {spread(counts)}.{stopped}"
     expecting = all(entry.problem is not None and entry.problem.expect for entry, _ in table)
     return f"{total}: all answered{', proven and as expected' if expecting else ' and proven'}.{stopped}"
-
-
-def spread(counts: Counter[str]) -> str:
-    """Counts of statuses in words, the most severe last."""
-    return ", ".join(f"{counts[status]:,} {status}" for status in EXIT_CODES if counts[status])

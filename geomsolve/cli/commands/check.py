@@ -14,8 +14,7 @@ from rich.table import Table
 
 from geomsolve.analyses.check import VALUE_TOLERANCE, CheckReport, check
 from geomsolve.analyses.imbalance import ImbalanceReport
-from geomsolve.cli.commands import imbalance as by_class
-from geomsolve.cli.commands import realizable as by_sample
+from geomsolve.cli.answers import setting
 from geomsolve.cli.options import (
     Command,
     class_options,
@@ -27,8 +26,8 @@ from geomsolve.cli.options import (
     weighting_options,
 )
 from geomsolve.cli.output import Output
+from geomsolve.cli.render import cosine_phrase
 from geomsolve.errors import InputError
-from geomsolve.gram.structure import angle_degrees
 from geomsolve.questions.base import keys
 from geomsolve.questions.check import Check, CheckWeighting
 from geomsolve.words import counted, number
@@ -88,7 +87,7 @@ def question(flags: dict[str, Any]) -> Check | CheckWeighting:
     """The question that the flags ask: about a weighting if one is named, else about a loss."""
     weighted = "weighting" in flags
     loss = split_loss(flags)
-    known = set(keys(CheckWeighting)) if weighted else {*Check.model_fields, *loss["loss"]}
+    known = set(keys(CheckWeighting)) if weighted else {*keys(Check), *loss["loss"]}
     for name in flags:
         if name not in known:
             other = "a loss" if weighted else "a weighting: name one with --weighting"
@@ -105,7 +104,7 @@ def progress_bar(problem: Check | CheckWeighting, *, quiet: bool) -> Iterator[An
         task = bar.add_task("solving, then training", total=None)
 
         def tell(step: int, loss: float) -> None:
-            bar.update(task, description=f"step {step:,} of at most {problem.steps:,}, loss {loss:.6g}")
+            bar.update(task, description=f"step {step:,} of at most {problem.training.steps:,}, loss {loss:.6g}")
 
         yield tell
 
@@ -116,7 +115,7 @@ def show(report: CheckReport, screen: Console, *, quiet: bool) -> None:
     if quiet:
         return
     answer = report.prediction.report
-    screen.print(by_class.setting(answer) if isinstance(answer, ImbalanceReport) else by_sample.setting(answer))
+    screen.print(setting(answer))
     screen.print()
     screen.print(pairs_table(report))
     screen.print(f"{caption(report)}\n")
@@ -216,7 +215,7 @@ def pairs_table(report: CheckReport) -> Table:
     table.add_column("")
     for title in ("predicted", "reached"):
         table.add_column(title, justify="right", no_wrap=True)
-    shown = number if is_euclidean(report) else cosine
+    shown = number if is_euclidean(report) else cosine_phrase
     for at in places:
         table.add_row(pair(report, at), *(shown(float(matrix[at])) for matrix in (predicted, reached)))
     return table
@@ -229,8 +228,3 @@ def pair(report: CheckReport, at: tuple[int, int]) -> str:
     a, b = sorted((int(first[0]), int(second[1] if at[0] == at[1] else second[0])))
     noun = "classes" if isinstance(report.prediction.report, ImbalanceReport) else "labels"
     return f"{noun} {names[a]} and {names[b]}"
-
-
-def cosine(x: float) -> str:
-    """A cosine with its angle."""
-    return f"{x:+z.4f} ({angle_degrees(float(np.clip(x, -1, 1))):.1f}°)"

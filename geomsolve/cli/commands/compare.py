@@ -13,10 +13,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from geomsolve.analyses.compare import UNIT, CompareReport, compare
-from geomsolve.cli.commands.check import cosine
-from geomsolve.cli.commands.imbalance import setting
+from geomsolve.cli.answers import setting
 from geomsolve.cli.options import Command, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output, refuse_overwriting
+from geomsolve.cli.render import cosine_phrase
 from geomsolve.errors import InputError
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.questions.compare import Compare
@@ -143,5 +143,5 @@ def pairs_table(report: CompareReport) -> Table:
     for place in np.argsort(-difference, kind="stable")[:MOST_PAIRS]:
         a, b = int(first[place]), int(second[place])
         name = f"classes {report.names[a]} and {report.names[b]}"
-        table.add_row(name, cosine(float(predicted[a, b])), cosine(float(measured[a, b])))
+        table.add_row(name, cosine_phrase(float(predicted[a, b])), cosine_phrase(float(measured[a, b])))
     return table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -10,9 +9,10 @@ import numpy as np
 from rich.console import Console
 
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
+from geomsolve.cli.answers import deliver_both, setting
 from geomsolve.cli.options import Command, class_options, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import cosine_grid, effort, extreme_pair, loss_phrase, proof_lines
+from geomsolve.cli.render import cosine_grid, effort, extreme_pair, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.structure import angle_degrees, coinciding
 from geomsolve.questions.imbalance import Imbalance
@@ -39,9 +39,12 @@ def command(output: Output, check: bool, **flags: Any) -> int:
     problem = Imbalance(**split_loss(flags))
     output.notify(problem)
     report = imbalance(problem)
-    if check:
-        report = checked(report, problem)
-    return output.deliver(report, show)
+    if not check:
+        return output.deliver(report, show)
+    from geomsolve.analyses.check import check as descend
+    from geomsolve.questions.check import Check
+
+    return deliver_both(output, report, descend(Check(question=problem)))
 
 
 def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
@@ -91,18 +94,6 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
     change = what_would_change(report)
     if change:
         screen.print(f"\n{change}")
-    if report.check is not None:
-        from geomsolve.cli.commands.check import show as show_check
-
-        screen.print()
-        show_check(report.check, screen, quiet=quiet)
-
-
-def checked(report: ImbalanceReport, problem: Imbalance) -> ImbalanceReport:
-    """The same report with a descent check of the same problem."""
-    from geomsolve.analyses.check import as_check, check
-
-    return replace(report, check=check(as_check(problem)))
 
 
 def limited_lines(report: ImbalanceReport) -> str:
@@ -242,19 +233,6 @@ def orbit_labels(report: ImbalanceReport) -> list[str]:
         own = report.names[int(np.flatnonzero(report.orbits.index == g)[0])]
         labels.append(own if size == 1 else f"{size} x {proportion:.3g}")
     return labels
-
-
-def setting(report: ImbalanceReport) -> str:
-    """What was asked, with every parameter of the loss that is in force."""
-    p = report.orbits.proportions
-    if report.orbits.n_classes <= 8:
-        classes = "proportions " + ", ".join(number(x, 4) for x in p[report.orbits.index])
-    elif (sizes := np.unique(p).size) == 1:
-        classes = f"{report.orbits.n_classes:,} classes of proportion {number(p[0], 3)}"
-    else:
-        spread = f"proportions {number(p.max(), 3)} to {number(p.min(), 3)}"
-        classes = f"{report.orbits.n_classes:,} classes of {sizes:,} sizes, {spread}"
-    return f"{loss_phrase(report.problem['loss'])}, {classes}."
 
 
 def what_would_change(report: ImbalanceReport) -> str:

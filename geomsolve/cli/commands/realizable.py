@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from io import BytesIO, StringIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -13,6 +13,7 @@ from rich.table import Table
 
 from geomsolve.analyses.fixes import Fix
 from geomsolve.analyses.realizable import CasesReport, RealizableReport, realizable
+from geomsolve.cli.answers import deliver_both, in_force, setting
 from geomsolve.cli.options import Command, output_options, solver_options, weighting_options
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, effort, proof_lines
@@ -21,7 +22,10 @@ from geomsolve.files import write_atomically
 from geomsolve.gram.types import FloatArray
 from geomsolve.questions.realizable import Realizable
 from geomsolve.weightings import REGISTRY
-from geomsolve.words import counted, number, rounded
+from geomsolve.words import number, rounded
+
+if TYPE_CHECKING:
+    from geomsolve.analyses.check import CheckReport
 
 FEW = 12
 """Labels up to which a whole table is printed."""
@@ -45,12 +49,21 @@ def command(output: Output, check: bool, **flags: Any) -> int:
     problem = Realizable(**flags)
     output.notify(problem)
     report = realizable(problem)
-    if check:
-        report = checked(report, problem)
+    trained = checked(report, problem) if check else None
     if output.out is not None and output.out.lower().endswith((".npy", ".csv")):
         write_points(report, output.out)
         output = replace(output, out=None)
-    return output.deliver(report, show)
+    return output.deliver(report, show) if trained is None else deliver_both(output, report, trained)
+
+
+def checked(report: RealizableReport | CasesReport, problem: Realizable) -> CheckReport:
+    """A descent check of the same question."""
+    if isinstance(report, CasesReport):
+        raise InputError("a check trains on samples; give their labels", field="labels")
+    from geomsolve.analyses.check import check
+    from geomsolve.questions.check import CheckWeighting
+
+    return check(CheckWeighting(question=problem))
 
 
 def write_points(report: RealizableReport | CasesReport, path: str) -> None:
@@ -88,20 +101,6 @@ def show(report: RealizableReport | CasesReport, screen: Console, *, quiet: bool
     show_geometry(report, screen)
     show_proof(report, screen)
     show_changes(report, screen)
-    if report.check is not None:
-        from geomsolve.cli.commands.check import show as show_check
-
-        screen.print()
-        show_check(report.check, screen, quiet=quiet)
-
-
-def checked(report: RealizableReport | CasesReport, problem: Realizable) -> RealizableReport:
-    """The same report with a descent check of the same problem."""
-    if isinstance(report, CasesReport):
-        raise InputError("a check trains on samples; give their labels", field="labels")
-    from geomsolve.analyses.check import as_check, check
-
-    return replace(report, check=check(as_check(problem)))
 
 
 def title(report: RealizableReport | CasesReport) -> str:
@@ -132,24 +131,6 @@ def sentence(report: RealizableReport) -> str:
         f"{kind}: no embedding attains {name} on these {count:,} samples ({latents}){why}; "
         f"the best one stays {most}{number(excess, 3)} nats above the ideal."
     )
-
-
-def setting(report: RealizableReport) -> str:
-    """What was asked, with every parameter in force."""
-    p = report.problem
-    shown = in_force(p, "dim", "arc", "sample")
-    shown.append(f"self pairs {p['self_pairs']}d")
-    shown.append(f"weights normalised by {p['normalise']}")
-    samples = f"{counted(report.orbits.n_classes, 'sample')}, {report.orbits.n_orbits:,} different"
-    return f"Weighting {p['weighting']}, {', '.join(shown)}; {samples}."
-
-
-def in_force(problem: dict[str, Any], *more: str) -> list[str]:
-    """The temperature, the parameters of the weighting but for matrices, and ``more`` settings, each with its value."""
-    takes = REGISTRY[problem["weighting"]].takes()
-    keys = ["temperature", *(key for key, declared in takes.items() if not declared.values.matrix), *more]
-    values = {key: problem[key] for key in keys if problem.get(key) is not None}
-    return [f"{key.replace('_', ' ')} {x if isinstance(x, (str, bool)) else f'{x:g}'}" for key, x in values.items()]
 
 
 def show_geometry(report: RealizableReport, screen: Console) -> None:

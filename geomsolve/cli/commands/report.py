@@ -12,9 +12,10 @@ from rich.console import Console
 
 from geomsolve.batch.gather import gather
 from geomsolve.batch.rows import exit_code
-from geomsolve.cli.commands.batch import answered, with_progress
+from geomsolve.batch.workers import answered
 from geomsolve.cli.output import debug_option, refuse_overwriting
 from geomsolve.cli.page import Row, page
+from geomsolve.cli.progress import with_progress
 from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
 from geomsolve.files import write_atomically

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-
 import click
 from rich.console import Console
 
 from geomsolve.analyses import solve
 from geomsolve.batch.gather import gather
 from geomsolve.batch.rows import EXIT_CODES, outcome_of, row_of
+from geomsolve.cli import answers
 from geomsolve.cli.options import output_options
 from geomsolve.cli.output import Output, refuse_overwriting
 from geomsolve.errors import InputError
@@ -41,7 +40,7 @@ def command(output: Output, file: str) -> int:
     expected = entry.problem.expect
 
     def show(report: Report, screen: Console, *, quiet: bool) -> None:
-        importlib.import_module(f"geomsolve.cli.commands.{report.command}").show(report, screen, quiet=quiet)
+        answers.show(report, screen, quiet=quiet)
         if row["status"] == "unmet":
             screen.print(f"\nNOT AS EXPECTED: {row['error']}.", style="bold")
         elif expected and not quiet:

@@ -1,4 +1,7 @@
-"""WEINCE's batch statistics: how heavy is the tail of an anchor's hardest negatives, and is it worth correcting?
+"""Training with WEINCE.
+
+With a floor: like InfoNCE in its mean form on all samples, with the logit's weight and shape as given.  Without one
+they are read off each batch: how heavy is the tail of an anchor's hardest negatives, and is it worth correcting?
 
 For an anchor, delta_j = 1 - c_j over its negatives.  Of the k smallest the max(32, 10 %) are kept, n of them, and the
 first max(1, 5 % of the kept) dropped.  With F = rank / (n + 1):
@@ -19,8 +22,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from geomsolve.descent.contrast import Contrast
+from geomsolve.descent.denominator import Denominator
+from geomsolve.descent.experiments import Experiment
+from geomsolve.descent.population import Population
+from geomsolve.losses.weince import WEINCE
+
 KEPT, KEPT_SHARE, DROPPED_SHARE = 32, 0.10, 0.05
 SHARPNESS, PENALTY, QUANTILE = 10.0, 2.0, 0.2
+
+NEGATIVES = 256
+"""Negatives of an anchor where statistics are read off them: enough for a tail of :data:`KEPT`."""
 
 FLOOR = 1e-12
 """Distances 1 - c are at least this: below it they are rounding, and a logarithm has to be taken."""
@@ -55,3 +67,23 @@ def logits(cosines: Tensor, temperature: float, weight: Tensor | float, shape: T
     """(1 - lambda) c / tau - lambda beta log(1 - c + floor), entry by entry."""
     distance = (1 - cosines).clamp(min=0.0) + max(floor, FLOOR)
     return (1 - weight) * cosines / temperature - weight * shape * distance.log()
+
+
+def experiment(loss: WEINCE, population: Population) -> Experiment:
+    """See the module."""
+    if not loss.unbounded:
+        return Denominator(
+            population,
+            lambda c: logits(c, loss.temperature, loss.tail_weight, loss.tail_shape, loss.delta),
+            own=1.0,
+            sampling=loss.sampling,
+        )
+
+    def read_off(positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
+        weight, shape = (part[:, None] for part in statistics(negative))
+        up, down = (logits(c, loss.temperature, weight, shape, 0.0) for c in (positive, negative))
+        return up, down
+
+    return Contrast(
+        population, loss.temperature, NEGATIVES, own=1.0, mean=True, sampling=loss.sampling, logits=read_off
+    )

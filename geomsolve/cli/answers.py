@@ -1,0 +1,78 @@
+"""Answers for a person, whichever command they come from: what prints a report, and phrases that several share.
+
+Every command that prints a report does so by the function ``show`` of its module; :func:`show` finds it by the name
+that the report gives, so that no command knows another.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+
+from geomsolve.cli.output import Output
+from geomsolve.cli.render import loss_phrase
+from geomsolve.registry import WEIGHTINGS
+from geomsolve.report import Report
+from geomsolve.words import counted, number
+
+if TYPE_CHECKING:
+    from geomsolve.analyses.imbalance import ImbalanceReport
+    from geomsolve.analyses.realizable import RealizableReport
+
+
+def show(report: Report, screen: Console, *, quiet: bool) -> None:
+    """Print a report as its own command does."""
+    importlib.import_module(f"geomsolve.cli.commands.{report.command}").show(report, screen, quiet=quiet)
+
+
+def deliver_both(output: Output, report: Report, check: Report) -> int:
+    """Give a report with a descent check of the same question to the user, the check under the JSON key ``check``."""
+
+    def both(report: Report, screen: Console, *, quiet: bool) -> None:
+        show(report, screen, quiet=quiet)
+        if not quiet:
+            screen.print()
+            show(check, screen, quiet=quiet)
+
+    answer = {**report.to_dict(full=output.full), "check": check.to_dict(full=output.full)}
+    return max(output.deliver(report, both, answer), check.exit_code)
+
+
+def setting(report: Report) -> str:
+    """What was asked, with every parameter in force: of a loss on classes, or of a weighting of samples."""
+    answer: Any = report
+    return of_weighting(answer) if "weighting" in report.problem else of_classes(answer)
+
+
+def of_classes(report: ImbalanceReport) -> str:
+    """The loss and the classes."""
+    p = report.orbits.proportions
+    if report.orbits.n_classes <= 8:
+        classes = "proportions " + ", ".join(number(x, 4) for x in p[report.orbits.index])
+    elif (sizes := np.unique(p).size) == 1:
+        classes = f"{report.orbits.n_classes:,} classes of proportion {number(p[0], 3)}"
+    else:
+        spread = f"proportions {number(p.max(), 3)} to {number(p.min(), 3)}"
+        classes = f"{report.orbits.n_classes:,} classes of {sizes:,} sizes, {spread}"
+    return f"{loss_phrase(report.problem['loss'])}, {classes}."
+
+
+def of_weighting(report: RealizableReport) -> str:
+    """The weighting and the samples."""
+    p = report.problem
+    shown = in_force(p, "dim", "arc", "sample")
+    shown.append(f"self pairs {p['self_pairs']}d")
+    shown.append(f"weights normalised by {p['normalise']}")
+    samples = f"{counted(report.orbits.n_classes, 'sample')}, {report.orbits.n_orbits:,} different"
+    return f"Weighting {p['weighting']}, {', '.join(shown)}; {samples}."
+
+
+def in_force(problem: dict[str, Any], *more: str) -> list[str]:
+    """The temperature, the parameters of the weighting but for matrices, and ``more`` settings, each with its value."""
+    takes = WEIGHTINGS[problem["weighting"]].takes()
+    keys = ["temperature", *(key for key, declared in takes.items() if not declared.values.matrix), *more]
+    values = {key: problem[key] for key in keys if problem.get(key) is not None}
+    return [f"{key.replace('_', ' ')} {x if isinstance(x, (str, bool)) else f'{x:g}'}" for key, x in values.items()]

@@ -1,0 +1,105 @@
+"""SupCon on whole batches: one that holds every sample, or random ones.
+
+A step is the usual batch loss.  It can be another implementation of it, ``step_loss(z, labels)``, such as a library's;
+values are always those of the project's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from geomsolve.descent import batch_losses
+from geomsolve.descent.experiments import AllSamples, Estimate, Features, RandomDraws, mean_crowd
+from geomsolve.descent.population import Population
+
+StepLoss = Callable[[Tensor, Tensor], Tensor]
+"""The loss of one batch from features (n, d) and labels (n,)."""
+
+
+class FullBatch(AllSamples):
+    """SupCon on one batch that holds every sample once; an anchor that is alone in its class costs nothing."""
+
+    def __init__(self, population: Population, temperature: float, *, step_loss: StepLoss | None = None) -> None:
+        super().__init__(population)
+        self.temperature, self.step_loss = temperature, step_loss
+
+    def step(self, z: Tensor, generator: torch.Generator) -> Tensor:
+        return super().step(z, generator) if self.step_loss is None else self.step_loss(z, self.row_labels)
+
+    def value(self, z: Tensor, generator: torch.Generator) -> Estimate:
+        with torch.no_grad():
+            return Estimate(float(super().step(z, generator)))
+
+    def frame(self, rows: Tensor) -> tuple[Tensor, ...]:
+        itself = rows[:, None] == torch.arange(self.rows, device=rows.device)
+        alone = self.population.sizes[self.population.labels[rows]] == 1
+        return itself, self.population.positives(rows), alone
+
+    def anchor_losses(self, cosines: Tensor, *frame: Tensor) -> Tensor:
+        itself, positives, alone = frame
+        logits = cosines / self.temperature
+        attraction = (positives * logits).sum(1)
+        logits = logits.masked_fill(itself, -torch.inf)
+        return torch.where(alone, 0.0, torch.logsumexp(logits, 1) - attraction)
+
+
+class RandomBatches(RandomDraws):
+    """SupCon on random batches of ``batch`` samples with ``views`` features each; row v of sample i is i V + v.
+
+    A training step is one such batch.  Since its samples are independent, an anchor sees its own other views and
+    batch - 1 independent samples; the estimate of the value gives each anchor draws of its own.
+    """
+
+    def __init__(
+        self, population: Population, temperature: float, batch: int, views: int, *, step_loss: StepLoss | None = None
+    ) -> None:
+        super().__init__(population)
+        self.temperature, self.batch, self.views, self.step_loss = temperature, batch, views, step_loss
+        self.draws = batch * views
+
+    @property
+    def rows(self) -> int:
+        return len(self.population) * self.views
+
+    @property
+    def row_weights(self) -> Tensor:
+        return self.population.weights.repeat_interleave(self.views) / self.views
+
+    @property
+    def row_labels(self) -> Tensor:
+        return self.population.labels.repeat_interleave(self.views)
+
+    def _views(self, samples: Tensor) -> Tensor:
+        """All rows of ``samples`` (..., S): (..., S V)."""
+        view = torch.arange(self.views, device=samples.device)
+        return (samples[..., None] * self.views + view).flatten(-2)
+
+    def draw_batch(self, generator: torch.Generator) -> Tensor:
+        """(B V,) rows of one batch."""
+        return self._views(self.population.draw((self.batch,), generator))
+
+    def step(self, z: Tensor, generator: torch.Generator) -> Tensor:
+        rows = self.draw_batch(generator)
+        x = z[rows]
+        if self.step_loss is not None:
+            return self.step_loss(x, self.row_labels[rows])
+        return batch_losses.supcon(x @ x.T, self.row_labels[rows], self.temperature).mean()
+
+    def sample(self, features: Features, anchors: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        sample, own = anchors // self.views, anchors % self.views
+        other = (own[:, None] + torch.arange(1, self.views, device=anchors.device)) % self.views
+        drawn = self._views(self.population.draw_negatives(sample, self.batch - 1, "iid", generator))
+        seen = torch.cat([sample[:, None] * self.views + other, drawn], 1)
+        logits = features.cosines(anchors, seen) / self.temperature
+        positive = self.row_labels[seen] == self.row_labels[anchors][:, None]
+        attraction = torch.where(positive, logits, 0.0).sum(1) / positive.sum(1)
+        control = (logits[:, self.views - 1 :] - 1 / self.temperature).exp().mean(1)
+        return torch.logsumexp(logits, 1) - attraction, control
+
+    def control_mean(self, features: Features, rows: Tensor) -> Tensor:
+        chance = self.population.log_negatives(rows // self.views, "iid") - math.log(self.views)
+        return mean_crowd(features, rows, chance.repeat_interleave(self.views, 1), self.temperature)

@@ -1,0 +1,34 @@
+"""Training with SupCon.
+
+batch B, views V      B random samples, each with V features of its own; the usual batch loss
+full batch            all samples, one batch; the usual batch loss
+population limit      the batch loss on all samples, each weighted by its share (the anchor included)
+"""
+
+from __future__ import annotations
+
+from geomsolve.descent.batches import FullBatch, RandomBatches, StepLoss
+from geomsolve.descent.denominator import Denominator
+from geomsolve.descent.experiments import Experiment
+from geomsolve.descent.population import Population
+from geomsolve.losses.supcon import SupCon
+
+
+def experiment(loss: SupCon, population: Population) -> Experiment:
+    """See the module."""
+    return _on_batches(loss, population) or Denominator(population, lambda c: c / loss.temperature)
+
+
+def pml(loss: SupCon, population: Population) -> Experiment | None:
+    """The same on batches, with steps by the library's SupConLoss."""
+    from geomsolve.descent.pml import supcon_loss
+
+    return _on_batches(loss, population, supcon_loss(loss.temperature))
+
+
+def _on_batches(loss: SupCon, population: Population, step_loss: StepLoss | None = None) -> Experiment | None:
+    if loss.full_batch:
+        return FullBatch(population, loss.temperature, step_loss=step_loss)
+    if loss.batch is None or loss.views is None:
+        return None
+    return RandomBatches(population, loss.temperature, int(loss.batch), int(loss.views), step_loss=step_loss)
