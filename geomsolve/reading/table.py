@@ -182,7 +182,8 @@ def _of_sequence(value: Any, *, blank: bool, what: str) -> Table:
     plain = value.tolist() if hasattr(value, "tolist") else list(value)
     if not isinstance(plain, list):
         raise InputError(wanted)
-    rows = [list(row) if isinstance(row, (list, tuple)) or hasattr(row, "tolist") else row for row in plain]
+    plain = [row.tolist() if hasattr(row, "tolist") else row for row in plain]  # of a number of numpy that is a number
+    rows = [list(row) if isinstance(row, (list, tuple)) else row for row in plain]
     flat = not any(isinstance(row, list) for row in rows)
     table = [row if isinstance(row, list) else [row] for row in rows]
     truths = all(isinstance(entry, bool) for row in table for entry in row)
