@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from geomsolve.analyses.imbalance import best_in_dimension
+from geomsolve.analyses.imbalance import best_in_dimension, flat_limit
 from geomsolve.analyses.merging import structure_at
 from geomsolve.analyses.threshold import UNITS, Classes, collapse_changes, path_over, with_majority
 from geomsolve.errors import InputError, nearest
@@ -126,6 +126,8 @@ def sweep(problem: Sweep) -> SweepReport:
         refuse_oversize(orbits.n_orbits, field="over")
         objective = varied.objective(orbits)
         answer = solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance)
+        if not answer.resolved:
+            answer = flat_limit(objective, orbits, answer) or answer
         dim = point.get("dim", problem.dim)
         rows.append({**point, **row(problem, varied, orbits, answer, None if dim is None else int(dim))})
     return SweepReport(

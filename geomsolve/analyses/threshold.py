@@ -273,10 +273,10 @@ def impossible(objective: Objective, orbits: Orbits, loss: Loss) -> str | None:
 def unchanged(path: Path) -> str:
     """That collapse is, or is not, optimal wherever along the path it was looked at, which is not everywhere."""
     low, high = path.value(path.scan[0]), path.value(path.scan[-1])
-    state = "optimal" if collapse_is_optimal(*path.at(path.scan[0])) else "not optimal"
+    where = "all" if collapse_is_optimal(*path.at(path.scan[0])) else "none of the"
     names = {"majority": "majority shares", "batch": "batch sizes", "temperature": "temperatures"}
     name = names.get(path.over, "numbers of negatives")
-    return f"collapse is {state} at all {len(path.scan)} {name} looked at, from {low:.4g} to {high:.7g}"
+    return f"collapse is optimal at {where} {len(path.scan)} {name} looked at, from {low:.4g} to {high:.7g}"
 
 
 def _collapsed_now(path: Path) -> bool | None:
