@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from geomsolve.analyses.imbalance import ImbalanceReport
     from geomsolve.analyses.levels import LevelsReport
     from geomsolve.analyses.negatives import NegativesReport
-    from geomsolve.analyses.realizable import CasesReport, RealizableReport
+    from geomsolve.analyses.realizable_report import CasesReport, RealizableReport
     from geomsolve.analyses.spectrum import SpectrumReport
     from geomsolve.analyses.sweep import SweepReport
     from geomsolve.analyses.threshold import ThresholdReport
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Capacity": "geomsolve.questions.capacity",
     "CapacityReport": "geomsolve.analyses.capacity",
-    "CasesReport": "geomsolve.analyses.realizable",
+    "CasesReport": "geomsolve.analyses.realizable_report",
     "Certificate": "geomsolve.proof.certificate",
     "Check": "geomsolve.questions.check",
     "CheckReport": "geomsolve.analyses.check",
@@ -68,7 +68,7 @@ _HOMES = {
     "NegativesReport": "geomsolve.analyses.negatives",
     "Orbits": "geomsolve.gram.orbits",
     "Realizable": "geomsolve.questions.realizable",
-    "RealizableReport": "geomsolve.analyses.realizable",
+    "RealizableReport": "geomsolve.analyses.realizable_report",
     "Report": "geomsolve.report",
     "SolverError": "geomsolve.errors",
     "Spectrum": "geomsolve.questions.spectrum",

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geomsolve.gram.edm import Spectrum, centred, chords, circumradius, shift_interval, spectrum_of
+from geomsolve.gram.edm import Spectrum, centred, circumradius, shift_interval, spectrum_of
 from geomsolve.gram.embedding import embed, procrustes
 
 
@@ -65,7 +65,7 @@ def test_unit_diagonal_and_psd_is_spherical_with_radius_at_most_one(seed, n):
     root = 1 / np.sqrt(np.diag(gram))
     gram = root[:, None] * gram * root
     stretched = 1 - random.uniform(0.5, 2) * (1 - gram)
-    radius = circumradius(chords(stretched))
+    radius = circumradius(2 * (1 - stretched))
     lowest = np.linalg.eigvalsh(stretched)[0]
     if abs(lowest) > 1e-8:
         assert (lowest > 0) == (radius is not None and radius <= 1)

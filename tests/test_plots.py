@@ -18,6 +18,7 @@ from geomsolve.questions.levels import Levels
 from geomsolve.questions.sweep import Sweep
 from geomsolve.questions.threshold import Threshold
 from geomsolve.report import to_json
+from geomsolve.weightings.latents import LATENTS
 
 pytest.importorskip("matplotlib", reason="pictures are an extra")
 
@@ -160,6 +161,7 @@ def weighting(wanted, attained, similarity="cosine", verdict="inconsistent"):
         "wanted": wanted,
         "attained": attained,
         "similarity": similarity,
+        "latents": {"noun": LATENTS[similarity].noun, "unit": LATENTS[similarity].unit},
         "verdict": verdict,
     }
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from geomsolve import Imbalance, InputError, Realizable, solve
-from geomsolve.analyses.fixes import judged
-from geomsolve.analyses.target import target_of, verdict_of, weighting_of
+from geomsolve.analyses.realizable import judged, target_of, weighting_of
 from geomsolve.gram.embedding import procrustes
 from geomsolve.questions.realizable import bend
 from geomsolve.reading.labels import read_labels
+from geomsolve.weightings.target import verdict_of
 
 AGES = {"weighting": "yaware", "labels": [20, 25, 30], "sigma": 5}
 
@@ -343,6 +343,57 @@ def test_ends_of_a_range_are_free_of_noise(similarity, target, low, high):
         assert entry[end] == (exact if exact in (-1, 0, 1) else pytest.approx(exact, rel=1e-3))
 
 
+@pytest.mark.parametrize(
+    ("target", "low_attained"),
+    [
+        ("0,9,1;9,0,;1,,0", False),  # 1 is 9 + e from 2 and 1 + e from 3, so 2 and 3 never coincide
+        ("0,4,4;4,0,;4,,0", True),  # they may
+        ("0,1e3,999;1e3,0,;999,,0", False),
+        ("0,9,1,2;9,0,,2;1,,0,2;2,2,2,0", False),
+        ("0,9,,2;9,0,,2;,,0,7;2,2,7,0", None),  # of 1 3 and of 2 3; both share 4 alone: 2 against 7
+    ],
+)
+def test_with_a_free_constant_two_points_come_as_close_as_one_likes(target, low_attained):
+    """As e grows, (sqrt(9 + e) - sqrt(1 + e))^2 falls to 0: an infimum.  The squared distance grows without end."""
+    report = solve(Realizable(weighting="custom", similarity="euclidean", self_pairs="exclude", target=target))
+    assert report.verdict == "realizable"
+    assert report.unique is False
+    for entry in report.completions:
+        assert (entry["low"], entry["low_attained"]) == (0.0, bool(low_attained))
+        assert (entry["high"], entry["high_attained"]) == (None, False)
+
+
+@pytest.mark.parametrize("gap", [1e-2, 1e-5, 1e-8])
+def test_points_nearer_than_any_bound_do_what_is_asked(gap):
+    """The case above by hand: 2 and 3 at squared distance ``gap``, 1 on their line, and D12 - D13 = 8 all the same."""
+    apart = np.sqrt(gap)
+    place = 4 / apart  # (place + apart/2)^2 - (place - apart/2)^2 = 2 place apart = 8
+    one, two, three = np.array([place, 0.0]), np.array([-apart / 2, 0.0]), np.array([apart / 2, 0.0])
+    differ = np.sum((one - two) ** 2) - np.sum((one - three) ** 2)
+    assert differ == pytest.approx(9 - 1, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("similarity", "low", "high"), [("cosine", (-1.0, True), (1.0, True)), ("euclidean", (0.0, True), (None, False))]
+)
+@pytest.mark.parametrize("self_pairs", ["include", "exclude"])
+def test_what_no_entry_connects_moves_freely(similarity, low, high, self_pairs):
+    own = 1 if similarity == "cosine" else 0
+    target = f"{own},.5,,;.5,{own},,;,,{own},.3;,,.3,{own}"
+    report = solve(Realizable(weighting="custom", similarity=similarity, self_pairs=self_pairs, target=target))
+    assert len(report.completions) == 4
+    for entry in report.completions:
+        assert (entry["low"], entry["low_attained"]) == low
+        assert (entry["high"], entry["high_attained"]) == high
+
+
+def test_each_group_of_samples_has_its_own_constant():
+    """Samples 1, 2 and 3 that are never compared with 3: the weight of 3 with itself is nobody else's matter."""
+    report = solve(Realizable(weighting="custom", weights="1,.5,;.5,1,;,,2"))
+    assert report.verdict == "realizable"
+    assert report.optimum["residual"] < 1e-6
+
+
 def test_a_hopeless_completion():
     nan = float("nan")
     block = [[1, 0.9, -0.9, nan], [0.9, 1, 0.9, nan], [-0.9, 0.9, 1, 0], [nan, nan, 0, 1]]
@@ -454,6 +505,38 @@ def test_fixes_are_the_limits_in_closed_form(fields, change, wanted, worse):
     (value,) = [fix.value for fix in report.fixes if fix.change == change]
     assert value == pytest.approx(wanted, rel=1e-8)
     assert verdict(**{**fields, change: value * worse}) == "inconsistent"
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+@pytest.mark.parametrize("self_pairs", ["include", "exclude"])
+@pytest.mark.parametrize("labels", ["classes:2,2", "classes:1,2,3", "classes:5,1,1,1"])
+def test_the_weight_that_supcon_needs_is_the_boundary(labels, self_pairs, temperature):
+    """On a sphere exp(-K/((K-1) tau)), self pairs or not, as soon as one class has two samples; by distance none."""
+    fields = {"labels": labels, "temperature": temperature, "self_pairs": self_pairs}
+    k = labels.count(",") + 1
+    least = np.exp(-k / ((k - 1) * temperature))
+    for similarity in ("cosine", "euclidean"):
+        report = solve(Realizable(weighting="supcon", similarity=similarity, **fields))
+        (fix,) = [fix for fix in report.fixes if fix.change == "weighting"]
+        soft = {"weighting": "soft-supcon", "similarity": similarity, **fields}
+        assert verdict(**soft, epsilon=fix.settings["epsilon"]) == "realizable"
+        if similarity == "cosine":
+            assert fix.settings["epsilon"] == pytest.approx(least, rel=1e-9)
+            assert verdict(**soft, epsilon=least * (1 - 1e-6)) == "inconsistent"
+        else:
+            assert "any positive weight" in fix.why
+            assert verdict(**soft, epsilon=1e-12) == "realizable"
+
+
+def test_a_kernel_that_need_only_not_vanish_has_no_smallest_width():
+    """By distance and without self pairs any weights will do, so any sigma above the largest distance, 10, works."""
+    fields = {**AGES, "sigma": 8, "kernel": "linear", "similarity": "euclidean", "self_pairs": "exclude"}
+    (fix,) = [fix for fix in solve(Realizable(**fields)).fixes if fix.change == "sigma"]
+    assert "above 10" in fix.why
+    assert "smallest" not in fix.why
+    assert verdict(**{**fields, "sigma": fix.value}) == "realizable"
+    assert verdict(**{**fields, "sigma": 10 * (1 + 1e-9)}) == "realizable"
+    assert verdict(**{**fields, "sigma": 10}) == "degenerate"
 
 
 def test_scalar_labels_have_no_temperature_that_works():
@@ -585,6 +668,65 @@ def test_three_hundred_ages_are_certified():
     assert report.optimum["certified"]
     assert report.optimum["lower_bound"] > report.floor
     assert report.points.shape[0] == 300
+
+
+# ---------------------------------------------------------------- few points
+
+FEW = {
+    "yaware": ["20,20", "20,20,20", "20,25", "20,20,25"],
+    "euclidean": ["20,20", "20,25,25"],
+    "supcon": ["20,20", "20,20,25"],
+    "soft-supcon": ["20,20", "20,25"],
+    "xclr": ["1,0;1,0", "2,0;1,0", "1,0;0,1"],
+}
+
+
+@pytest.mark.parametrize(("weighting", "labels"), [(w, labels) for w, sets in FEW.items() for labels in sets])
+@pytest.mark.parametrize("similarity", ["cosine", "euclidean"])
+@pytest.mark.parametrize("self_pairs", ["include", "exclude"])
+@pytest.mark.parametrize("normalise", ["rows", "columns"])
+def test_few_points_are_answered(weighting, labels, similarity, self_pairs, normalise):
+    fields = {"labels": labels, "similarity": similarity, "self_pairs": self_pairs, "normalise": normalise}
+    report = solve(Realizable(weighting=weighting, **fields))
+    answer = report.to_dict()
+    if len({tuple(row) for row in read_labels(labels).points}) == 1:  # one point attains any weights
+        assert (answer["verdict"], answer["optimum"]["excess"]) == ("realizable", 0)
+        assert answer["least_dimension"] == (1 if similarity == "cosine" else 0)
+    if report.points is not None:
+        assert report.points.shape[0] == len(read_labels(labels).points)
+
+
+def test_samples_of_one_label_are_named_after_it():
+    answer = solve(Realizable(weighting="yaware", labels="20,20")).to_dict()
+    assert answer["structure"]["kind"] == "total collapse"
+    assert answer["structure"]["groups"] == [["20", "20"]]
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_one_point_fits_into_one_dimension(dim):
+    assert verdict(weighting="yaware", labels="20,20", dim=dim) == "realizable"
+
+
+# ---------------------------------------------------------------- a changed question is a new one
+
+
+def test_a_changed_question_keeps_nothing_that_was_worked_out():
+    problem = Realizable(weighting="yaware", labels="circle:5", sigma=2)
+    assert problem.points.shape == (5, 2)
+    changed = problem.changed(labels="line:4")
+    assert changed.points.shape == (4, 1)
+    assert problem.points.shape == (5, 2)
+    assert changed.sigma == 2
+    drawn = Realizable(weighting="yaware", labels="line:40", sample=5, seed=1)
+    assert not np.allclose(drawn.points, drawn.changed(seed=2).points)
+
+
+def test_a_changed_question_is_checked_like_any_other():
+    problem = Realizable(weighting="yaware", labels="circle:5")
+    with pytest.raises(InputError):
+        problem.changed(dim=0)
+    with pytest.raises(InputError):
+        problem.changed(arc=1.0)  # vectors cannot be bent
 
 
 # ---------------------------------------------------------------- bad input

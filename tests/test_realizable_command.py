@@ -120,6 +120,60 @@ def test_a_missing_entry(run, tmp_path):
     assert "any cosine from -0.943151 to 0.583151 works" in out
 
 
+def test_an_end_that_is_no_value_is_said_to_be_none(run):
+    target = ("--weighting", "custom", "--target", "0,9,1;9,0,;1,,0", "--similarity", "euclidean")
+    code, out, _ = run("realizable", *target, "--self-pairs", "exclude")
+    assert code == 0
+    assert "row 2 and column 3: any squared distance above 0 works" in " ".join(out.split())
+    _, out, _ = run("realizable", *target, "--self-pairs", "exclude", "--json")
+    (entry,) = json.loads(out)["completions"]
+    assert entry == {
+        "row": 2,
+        "column": 3,
+        "low": 0.0,
+        "low_attained": False,
+        "high": None,
+        "high_attained": False,
+    }
+    _, out, _ = run("realizable", *target)  # distances 3 and 1 from a corner: between 2 and 4
+    (line,) = re.findall(r"any squared distance from (\S+) to (\S+) works", " ".join(out.split()))
+    assert [float(x) for x in line] == pytest.approx([4, 16], abs=1e-4)
+    _, out, _ = run("realizable", "--weighting", "custom", "--similarity", "euclidean", "--target", "0,1,;1,0,;,,0")
+    assert "any squared distance from 0 upwards works" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("weighting", ["yaware", "euclidean", "supcon", "soft-supcon"])
+def test_one_distinct_label(run, weighting):
+    code, out, err = run("realizable", "--weighting", weighting, "--labels", "20,20", "--json")
+    assert (code, err) == (0, "")
+    answer = json.loads(out)
+    assert (answer["verdict"], answer["distinct"], answer["samples"]) == ("realizable", 1, 2)
+    code, out, _ = run("realizable", "--weighting", weighting, "--labels", "20,20")
+    assert code == 0
+    assert out.startswith("Realizable: an embedding")
+
+
+def test_supcon_by_distance_may_have_any_positive_weight(run):
+    base = ["realizable", "--labels", "classes:2,2", "-t", "2", "--similarity", "euclidean"]
+    _, out, _ = run(*base, "--weighting", "supcon")
+    assert "any positive weight across classes" in " ".join(out.split())
+    assert "at least 0.367879" not in out
+    code, out, _ = run(*base, "--weighting", "soft-supcon", "--epsilon", "1e-9", "--json")
+    assert (code, json.loads(out)["verdict"]) == (0, "realizable")
+    _, out, _ = run("realizable", "--labels", "classes:2,2", "-t", "2", "--weighting", "supcon")
+    assert "at least 0.367879 across classes" in " ".join(out.split())
+
+
+def test_a_degenerate_weighting_by_distance_with_a_best_embedding_says_so(run):
+    """Weights 1, .5, 0, .2 connect all samples, so that none goes to infinity and the best embedding is attained."""
+    weights = ("--weighting", "custom", "--weights", "1,.5,0;.5,1,.2;0,.2,1", "--similarity", "euclidean")
+    _, out, _ = run("realizable", *weights)
+    said = " ".join(out.split())
+    assert said.startswith("Degenerate: no embedding attains this weighting")
+    assert "the best one stays 0.00502 nats above the ideal" in said
+    assert "only a limit" not in said
+
+
 def test_lists(run):
     _, out, _ = run("list", "weightings", "--json")
     rows = {row["name"]: row for row in json.loads(out)["weightings"]}

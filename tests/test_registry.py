@@ -213,9 +213,13 @@ def test_complaints_have_their_place(written, complaints, tmp_path):
 def test_a_changed_question_keeps_within_the_declarations():
     question = Realizable(**FLAT)
     assert question.changed(sigma=3.0).parameters == {"sigma": 3.0}
-    for outside in ({"sigma": 1e300}, {"temperature": 1e-5}, {"epsilon": 1.5}):
+    for outside in ({"sigma": 1e300}, {"temperature": 1e-5}):
         with pytest.raises(InputError, match="wanted"):
             question.changed(**outside)
+    with pytest.raises(InputError, match="does not use this"):
+        question.changed(epsilon=0.5)
+    with pytest.raises(InputError, match="wanted"):
+        question.changed(weighting="soft-supcon", sigma=None, epsilon=1.5)
 
 
 def test_a_changed_question_reads_its_own_labels():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from geomsolve.analyses.compare import CompareReport
     from geomsolve.analyses.imbalance import ImbalanceReport
     from geomsolve.analyses.levels import LevelsReport
-    from geomsolve.analyses.realizable import CasesReport, RealizableReport
+    from geomsolve.analyses.realizable_report import CasesReport, RealizableReport
     from geomsolve.analyses.sweep import SweepReport
     from geomsolve.analyses.threshold import ThresholdReport
     from geomsolve.questions.base import Problem

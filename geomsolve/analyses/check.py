@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport, imbalance
-from geomsolve.analyses.realizable import RealizableReport, realizable
-from geomsolve.analyses.target import target_of, weighting_of
+from geomsolve.analyses.realizable import realizable, target_of, weighting_of
+from geomsolve.analyses.realizable_report import RealizableReport
 from geomsolve.descent import require
 from geomsolve.descent.recipes import missing
 from geomsolve.errors import InputError
@@ -34,6 +34,7 @@ from geomsolve.questions.check import OF_THE_DOCUMENT, Check, CheckWeighting
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.realizable import Realizable
 from geomsolve.report import Proof, Report, jsonable, understood
+from geomsolve.weightings.latents import SPHERE, Latents
 
 if TYPE_CHECKING:
     import torch
@@ -67,8 +68,8 @@ MOST_SAMPLES = 20_000
 class Prediction(Proof):
     """What descent is compared with, from either kind of question, with its proof.
 
-    ``gram`` (n, n) of the classes or, for a weighting, of the samples: their cosines, for Euclidean latents their
-    squared distances.  ``orbits`` and ``names`` of the classes or samples; ``report`` is the whole answer.
+    ``gram`` (n, n) of the classes or, for a weighting, of the samples: their cosines, or what else their ``latents``
+    are compared by.  ``orbits`` and ``names`` of the classes or samples; ``report`` is the whole answer.
     """
 
     report: ImbalanceReport | RealizableReport
@@ -78,6 +79,7 @@ class Prediction(Proof):
     gram: FloatArray
     subject: str
     least_dimension: int | None
+    latents: Latents = SPHERE
 
     @classmethod
     def of_loss(cls, report: ImbalanceReport) -> Prediction:
@@ -102,7 +104,7 @@ class Prediction(Proof):
             )
         orbits = report.orbits
         gram = orbits.lift(report.attained)
-        np.fill_diagonal(gram, 0.0 if report.similarity == "euclidean" else 1.0)
+        np.fill_diagonal(gram, report.latents.own)
         return cls(
             **vars(report.proof),
             report=report,
@@ -112,6 +114,7 @@ class Prediction(Proof):
             gram=gram,
             subject=str(report.problem["weighting"]),
             least_dimension=report.best["dimension"],
+            latents=report.latents,
         )
 
 
@@ -171,6 +174,7 @@ class CheckReport(Report):
         p = self.prediction
         keys = ("value", "lower_bound", "gap", "certified", "unique", "structure", "gram")
         plain = {**super().to_dict(**detail), "prediction": {key: getattr(p, key) for key in keys}}
+        plain["prediction"]["noun"] = p.latents.noun
         if not full and p.orbits.n_classes > FULL_GRAM:
             del plain["prediction"]["gram"], plain["descent"]["gram"]
         cleaned: dict[str, Any] = jsonable(plain)
@@ -325,14 +329,14 @@ def weighting_trial(problem: Realizable, device: torch.device) -> tuple[Experime
     sizes = target.orbits.sizes
     refuse_oversize(int(sizes.sum()), "labels")
     labels = np.zeros((sizes.size, 0)) if target.labels is None else target.labels
-    logs = weighting.log_weights(labels, problem.temperature, target.similarity)
+    logs = weighting.log_weights(labels, problem.temperature, target.latents)
     trial = Weighted(
         Population.of(sizes / sizes.sum(), sizes, device),
         problem.temperature,
         torch.tensor(logs, device=device),
         itself=target.include,
         columns=problem.normalise == "columns",
-        similarity=target.similarity,
+        spherical=target.latents.unit,
     )
     return trial, target.orbits.index
 

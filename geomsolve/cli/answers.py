@@ -20,7 +20,7 @@ from geomsolve.words import counted, number
 
 if TYPE_CHECKING:
     from geomsolve.analyses.imbalance import ImbalanceReport
-    from geomsolve.analyses.realizable import RealizableReport
+    from geomsolve.analyses.realizable_report import RealizableReport
 
 
 def show(report: Report, screen: Console, *, quiet: bool) -> None:

@@ -55,7 +55,7 @@ class Weighted(Denominator):
 
     ``log_weights`` (K, K) between classes, -inf for weight 0.  ``itself``: whether a sample is a positive of, and
     compared with, itself.  ``columns``: w_ij is divided by the sum over i, not over j.
-    ``similarity`` is 'cosine', or 'euclidean' for s = -|z_i - z_j|^2 / (2 tau) and features anywhere in space.
+    ``spherical``: features are unit vectors; else they are anywhere in space, and s = -|z_i - z_j|^2 / (2 tau).
     """
 
     def __init__(
@@ -66,10 +66,10 @@ class Weighted(Denominator):
         *,
         itself: bool = True,
         columns: bool = False,
-        similarity: str = "cosine",
+        spherical: bool = True,
     ) -> None:
         super().__init__(population, lambda alike: alike / temperature)
-        self.itself, self.columns, self.spherical = itself, columns, similarity == "cosine"
+        self.itself, self.columns, self.spherical = itself, columns, spherical
         self.log_weights = log_weights
 
     def compared(self, some: Tensor, z: Tensor) -> Tensor:

@@ -25,6 +25,7 @@ from math import comb, cos, pi, radians, sin, sqrt, tan
 
 import numpy as np
 
+from geomsolve.gram.edm import complement
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.types import FloatArray
 
@@ -129,8 +130,7 @@ def is_closed(n_points: int, dim: int) -> bool:
 def closed_form(n_points: int, dim: int) -> FloatArray | None:
     """Unit vectors (K, d) of an optimal arrangement, where one is known in closed form."""
     if n_points <= dim + 1:
-        centred = np.eye(n_points) - 1 / n_points
-        basis = np.linalg.eigh(centred)[1][:, 1:]
+        basis = complement(np.ones(n_points))
         corners = np.zeros((n_points, dim))
         corners[:, : n_points - 1] = basis / np.linalg.norm(basis, axis=1, keepdims=True)
         return corners

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
 
 RTOL = 1e-10
@@ -70,6 +71,12 @@ def spectrum_of(matrix: FloatArray, rtol: float = RTOL) -> Spectrum:
     return Spectrum.of(np.asarray(np.linalg.eigvalsh(matrix), dtype=np.float64), rtol)
 
 
+def complement(ones: FloatArray) -> FloatArray:
+    """An orthonormal basis (m, m - 1) of the vectors orthogonal to ``ones`` (m,)."""
+    basis: FloatArray = np.linalg.qr(np.column_stack([ones, np.eye(ones.size)]))[0][:, 1:]
+    return basis
+
+
 def centred(distances: FloatArray) -> FloatArray:
     """B = -J D J / 2 (n, n): the Gram matrix about the centroid of points with squared distances D (n, n)."""
     rows = distances.mean(axis=1)
@@ -77,11 +84,15 @@ def centred(distances: FloatArray) -> FloatArray:
     return gram
 
 
-def chords(gram: FloatArray) -> FloatArray:
-    """Squared distances (n, n) between points with Gram matrix (n, n)."""
-    squares = np.diag(gram)
-    distances: FloatArray = squares[:, None] + squares - 2 * gram
-    return distances
+def centred_eigenvalues(orbits: Orbits, distances: FloatArray) -> FloatArray:
+    """The n - 1 eigenvalues of B on the space that J projects to, ascending, of squared distances by orbit (m, m).
+
+    The diagonal of ``distances`` is between different samples of one orbit, and not read where there is one sample.
+    """
+    blocks = orbits.blocks(np.zeros(orbits.n_orbits), -distances / 2)
+    basis = complement(np.sqrt(orbits.sizes))
+    repeated = np.repeat(np.where(orbits.sizes > 1, blocks.contrast, 0.0), orbits.sizes - 1)
+    return np.sort(np.concatenate([np.linalg.eigvalsh(basis.T @ blocks.quotient @ basis), repeated]))
 
 
 def circumradius(distances: FloatArray, rtol: float = RTOL) -> float | None:
@@ -134,10 +145,10 @@ def shift_interval(matrix: FloatArray, ones: FloatArray, extra: FloatArray | Non
 
     n = float(ones @ ones)
     unit = ones / np.sqrt(n)
-    complement = np.linalg.qr(np.column_stack([unit, np.eye(unit.size)]))[0][:, 1:]
-    inner = complement.T @ matrix @ complement
+    basis = complement(ones)
+    inner = basis.T @ matrix @ basis
     values, vectors = np.linalg.eigh((inner + inner.T) / 2) if inner.size else (np.zeros(0), np.zeros((0, 0)))
-    squares = (vectors.T @ (complement.T @ (matrix @ unit))) ** 2
+    squares = (vectors.T @ (basis.T @ (matrix @ unit))) ** 2
     a = float(unit @ matrix @ unit)
     top = float(min(values.min(initial=np.inf), np.inf if extra is None else extra.min(initial=np.inf)))
     size = max(1.0, float(np.abs(matrix).max()), abs(top))

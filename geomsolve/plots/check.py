@@ -17,10 +17,9 @@ def figure(answer: dict[str, Any]) -> Any:
     if "gram" not in answer["descent"]:
         return None
     predicted, reached = (np.array(answer[part]["gram"]) for part in ("prediction", "descent"))
-    euclidean = answer["problem"].get("similarity") == "euclidean"
     drawn = Figure(figsize=(4.8, 4.8))
     axes = drawn.add_subplot()
-    agreement(axes, predicted, reached, ("reached", "squared distance" if euclidean else "cosine"))
+    agreement(axes, predicted, reached, ("reached", answer["prediction"].get("noun", "cosine")))
     axes.set_title(f"orange: largest difference {number(answer['max_gram_error'], 2)}", fontsize=8)
     subject = loss_of(answer) if "loss" in answer["problem"] else weighting_of(answer)
     drawn.suptitle(f"{subject}: {answer['verdict']}", x=0.01, ha="left", fontsize=10)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from geomsolve.gram.edm import centred
 from geomsolve.gram.types import FloatArray
 from geomsolve.plots._geometry import NAMED, embed, means
 from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, clipped, weighting_of
@@ -18,47 +19,42 @@ def figure(answer: dict[str, Any]) -> Any:
 
     if "wanted" not in answer:
         return None
-    euclidean = answer["similarity"] == "euclidean"
+    latents = answer["latents"]
     names = [label["name"] for label in answer["labels"]]
-    wanted = _matrix(answer["wanted"], euclidean)
-    attained = _matrix(answer["attained"], euclidean)
+    wanted = _matrix(answer["wanted"], latents)
+    attained = _matrix(answer["attained"], latents)
     drawn = Figure(figsize=(11, 3.7))
     grid = drawn.add_gridspec(1, 3, width_ratios=(1, 1, 1.15))
-    _pairs(drawn.add_subplot(grid[0]), wanted, attained, euclidean)
-    _eigenvalues(drawn.add_subplot(grid[1]), wanted, attained, euclidean)
+    _pairs(drawn.add_subplot(grid[0]), wanted, attained, latents["noun"])
+    _eigenvalues(drawn.add_subplot(grid[1]), wanted, attained)
     if attained is None:
         nowhere = drawn.add_subplot(grid[2])
         nowhere.set_axis_off()
         nowhere.text(0.5, 0.5, "no finite embedding attains the best value", ha="center", color=INK)
-    elif euclidean:
-        _plane(drawn.add_subplot(grid[2]), attained, names)
-    else:
+    elif latents["unit"]:
         spectrum = np.linalg.eigvalsh(attained)
         means(drawn, grid[2], attained, names, int(np.sum(spectrum > 1e-6 * len(names))), "Labels")
+    else:
+        _plane(drawn.add_subplot(grid[2]), attained, names)
     drawn.suptitle(f"{weighting_of(answer)}: {answer['verdict']}", x=0.01, ha="left", fontsize=10)
     return drawn
 
 
-def _matrix(rows: list[list[float | None]] | None, euclidean: bool) -> FloatArray | None:
+def _matrix(rows: list[list[float | None]] | None, latents: dict[str, Any]) -> FloatArray | None:
     """Cosines, or squared distances, between labels, with the diagonal of a label with itself."""
     if rows is None:
         return None
     matrix = np.array([[np.nan if isinstance(x, str) or x is None else x for x in row] for row in rows], dtype=float)
-    np.fill_diagonal(matrix, 0.0 if euclidean else 1.0)
+    np.fill_diagonal(matrix, float(latents["unit"]))
     return matrix
 
 
-def _gram(matrix: FloatArray, euclidean: bool) -> FloatArray:
-    """The matrix whose eigenvalues decide: the cosines, or the centred inner products of squared distances."""
-    if not euclidean:
-        return matrix
-    centre = np.eye(len(matrix)) - 1 / len(matrix)
-    gram: FloatArray = -centre @ matrix @ centre / 2
-    return gram
+def _gram(matrix: FloatArray) -> FloatArray:
+    """The matrix whose eigenvalues decide: cosines, whose diagonal is 1, or else distances centred."""
+    return matrix if matrix[0, 0] else centred(matrix)
 
 
-def _pairs(axes: Any, wanted: FloatArray | None, attained: FloatArray | None, euclidean: bool) -> None:
-    quantity = "squared distance" if euclidean else "cosine"
+def _pairs(axes: Any, wanted: FloatArray | None, attained: FloatArray | None, quantity: str) -> None:
     axes.set_title("Pairs of labels")
     axes.set_xlabel(f"wanted {quantity}")
     axes.set_ylabel(f"attained {quantity}")
@@ -77,13 +73,13 @@ def _pairs(axes: Any, wanted: FloatArray | None, attained: FloatArray | None, eu
     )
 
 
-def _eigenvalues(axes: Any, wanted: FloatArray | None, attained: FloatArray | None, euclidean: bool) -> None:
+def _eigenvalues(axes: Any, wanted: FloatArray | None, attained: FloatArray | None) -> None:
     axes.set_title("Eigenvalues; points can have no negative ones")
     axes.axhline(0, color=INK, linewidth=0.8)
     for matrix, name, marker, colour in ((wanted, "wanted", "o", BLUE), (attained, "attained", "x", INK)):
         if matrix is None or not np.all(np.isfinite(matrix)):
             continue
-        values = np.linalg.eigvalsh(_gram(matrix, euclidean))[::-1]
+        values = np.linalg.eigvalsh(_gram(matrix))[::-1]
         place = np.arange(1, len(values) + 1)
         below = values < -1e-9 * np.abs(values).max()
         axes.scatter(
@@ -99,7 +95,7 @@ def _eigenvalues(axes: Any, wanted: FloatArray | None, attained: FloatArray | No
 
 
 def _plane(axes: Any, distances: FloatArray, names: Sequence[str]) -> None:
-    gram = _gram(distances, True)
+    gram = centred(distances)
     points, share = embed(gram, 2)
     points = points / max(1e-12, float(np.abs(points).max()))
     axes.scatter(points[:, 0], points[:, 1], s=26 if len(names) <= NAMED else 8, color=BLUE, linewidth=0, zorder=3)

@@ -85,29 +85,29 @@ class Realizable(Problem):
         return value
 
     @property
-    def points(self) -> FloatArray:
-        """The labels (n, d) in force: sampled and bent where that was asked for."""
-        import numpy as np
-
+    def drawn(self) -> FloatArray:
+        """The labels (n, d) that are asked about: all, or a sample of them."""
         assert self.labels is not None
         labels = self.labels.points
-        if self.sample is not None:
-            kept = np.random.default_rng(self.seed).choice(labels.shape[0], self.sample, replace=False)
-            labels = labels[np.sort(kept)]
-        return labels if self.arc is None else bend(labels[:, 0], self.arc)
+        if self.sample is None:
+            return labels
+        import numpy as np
+
+        kept = np.random.default_rng(self.seed).choice(labels.shape[0], self.sample, replace=False)
+        return labels[np.sort(kept)]
+
+    @property
+    def points(self) -> FloatArray:
+        """The labels (n, d) in force: bent where that was asked for."""
+        return self.drawn if self.arc is None else bend(self.drawn[:, 0], self.arc)
 
     def changed(self, **settings: Any) -> Realizable:
-        """The same question with some fields changed; ``labels`` may be text.
+        """The same question with some fields changed: a new one, so that nothing worked out for this one stays.
 
-        Raises :class:`InputError` where a parameter gets a value that it cannot have.
+        Raises :class:`InputError` where the changed question makes no sense.
         """
-        declared = {**WEIGHTINGS.parameters(), TEMPERATURE.name: TEMPERATURE}
-        for name, value in settings.items():
-            if value is not None and name in declared:
-                declared[name].parse(value)
-        if isinstance(settings.get("labels"), str):
-            settings["labels"] = read_labels(settings["labels"], self.base, self.seed)
-        return self.model_copy(update=settings)
+        stated = {name: getattr(self, name) for name in self.model_fields_set}
+        return type(self)(**{**stated, **settings})
 
     @property
     def parameters(self) -> dict[str, Any]:

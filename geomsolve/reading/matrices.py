@@ -31,6 +31,8 @@ def read_matrix(value: Any, base: Path | None = None) -> Table:
 
 def read_partial(value: Any, base: Path | None = None) -> Table:
     """A square matrix (n, n), nan where an entry is blank, ``nan`` or null."""
+    if isinstance(value, Table):
+        return value
     table = read_rows(value, base, blank=True)
     matrix = table.points if table.place else table.values
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:

@@ -28,7 +28,7 @@ from geomsolve.solvers.base import Answer, Solution
 from geomsolve.solvers.conic import solve_conic
 from geomsolve.solvers.dual import solve_dual
 from geomsolve.solvers.local import solve_locally
-from geomsolve.solvers.manifold import INWARD, LARGE, MARGIN, interior, solve_manifold
+from geomsolve.solvers.manifold import INWARD, LARGE, MARGIN, interior, solve_distances, solve_manifold
 
 SOLVERS = ("auto", "conic", "dual", "manifold")
 
@@ -77,13 +77,17 @@ def solve_objective(
     tolerance: float = TOLERANCE,
     start: FloatArray | None = None,
     seed: int = 0,
+    unit: bool = True,
 ) -> Answer:
     """Minimise ``objective`` over unit-diagonal Gram matrices, by ``solver``, and certify the result.
 
     ``start`` (m, m): psd cosines worth starting from, if the caller knows some.  ``seed`` of the random starts that a
-    loss takes which is not convex.
+    loss takes which is not convex.  Not ``unit``: over squared distances D of points anywhere, C = 1 - D/2, from a
+    ``start``.
     """
     check_solver(solver)
+    if not unit:
+        return anywhere(objective, orbits, solver, tolerance, start)
     if objective.below is not None:
         if solver not in ("auto", "manifold"):
             raise InputError("this loss is not convex; only the manifold solver takes it", field="solver")
@@ -117,6 +121,16 @@ def solve_objective(
         if proof.certified and not resolved:
             reason += f"; the loss is proven, but the angles are not: forces cancel only to {left:.1g}"
     return Answer(solution, proof, reason, time.perf_counter() - began, resolved)
+
+
+def anywhere(objective: Objective, orbits: Orbits, solver: str, tolerance: float, start: FloatArray | None) -> Answer:
+    """The optimum over squared distances, by the one solver that takes them."""
+    if solver != "auto":
+        raise InputError("Euclidean latents are solved in one way only; leave the solver out", field="solver")
+    began = time.perf_counter()
+    near = orbits.regular_simplex() if start is None else start
+    solution, proof = solve_distances(objective, orbits, near, tolerance=tolerance)
+    return Answer(solution, proof, "squared distances, by Newton steps on points", time.perf_counter() - began)
 
 
 def precise(orbits: Orbits) -> float:

@@ -16,6 +16,7 @@ import itertools
 import numpy as np
 
 from geomsolve.errors import InputError
+from geomsolve.gram.edm import centred
 from geomsolve.gram.embedding import embed
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
@@ -212,11 +213,10 @@ def rise(points: Points, centroids: FloatArray, spread: FloatArray, goal: float)
 def solve_distances(
     objective: Objective, orbits: Orbits, start: FloatArray, *, tolerance: float = TOLERANCE
 ) -> tuple[Solution, Certificate]:
-    """Minimise a smooth objective over squared Euclidean distances D, C = 1 - D/2, from the Gram matrix (m, m) of
+    """Minimise a smooth objective over squared distances D of points, C = 1 - D/2, from ``start`` C (m, m), near some
     points; with the proof, which may leave a gap."""
-    place, steps = rise(
-        Points(objective, orbits, unit=False), embed(start)[:, ::-1], np.zeros(orbits.n_orbits), MARGIN * tolerance
-    )
+    rows = embed(centred(2 * (1 - start)))[:, ::-1]
+    place, steps = rise(Points(objective, orbits, unit=False), rows, np.zeros(orbits.n_orbits), MARGIN * tolerance)
     cosines = place.points.cosines(place.point)
     return Solution(cosines, "manifold", steps), certify_distances(objective, orbits, cosines, tolerance=tolerance)
 
@@ -228,7 +228,7 @@ def solve_limited(
     global one.
 
     Classes with equal proportions need not be alike any more, so that ``orbits`` are single classes.  The first start
-    is the Gram matrix ``start`` (K, K), cut to its ``dim`` main directions, the others are random (``seed``).
+    are the points with C = ``start`` (K, K), cut to their ``dim`` main directions, the others are random (``seed``).
     Raises :class:`InputError` for a loss with kinks, or for one dimension and many classes.
     """
     if not objective.smooth:
@@ -241,9 +241,10 @@ def solve_limited(
     points = Points(objective, orbits, unit)
     generator = np.random.default_rng(seed)
     settled = SETTLED * max(1.0, abs(objective.value(start)))
-    first = embed(start, dim)
+    gram = start if unit else centred(2 * (1 - start))
+    first = embed(gram, dim)
     first = np.pad(first, ((0, 0), (0, dim - first.shape[1])))
-    size = float(np.sqrt(np.trace(start) / n))
+    size = float(np.sqrt(np.trace(gram) / n))
     starts = max(FEWEST_STARTS, min(MOST_STARTS, MOST_STARTS * 100**2 // n**2))
     best, steps = None, 0
     for number in range(starts):
@@ -257,7 +258,9 @@ def solve_limited(
             best = place
     assert best is not None
     note = f"best of {starts} starts in {dim} dimensions"
-    return Solution(points.cosines(best.point), "manifold", steps, note=note), best.point[:, :-1]
+    rows = best.point[:, :-1]
+    found = rows if unit else rows - rows.mean(axis=0)
+    return Solution(points.cosines(best.point), "manifold", steps, note=note), found
 
 
 def solve_line(objective: Objective, n_classes: int) -> tuple[Solution, FloatArray]:

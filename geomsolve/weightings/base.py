@@ -11,10 +11,17 @@ Symbols: log w ``log_weights``, tau ``temperature``, m distinct labels, d their 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
+import numpy as np
+
+from geomsolve.errors import InputError
 from geomsolve.gram.types import FloatArray
 from geomsolve.registry import WEIGHTINGS, Choice, Registry
+from geomsolve.weightings.latents import Latents
+from geomsolve.weightings.limits import Fix, Works
+from geomsolve.weightings.target import Target, Verdict, bind, distinct
 
 
 class Weighting(Choice):
@@ -27,13 +34,58 @@ class Weighting(Choice):
     title: ClassVar[str]
     condition: ClassVar[str]
     similarity: ClassVar[str] = "cosine"
+    misread: ClassVar[str] = ""
+    """What is often said of it, and how that is meant, where its target is inconsistent."""
 
     @abstractmethod
-    def log_weights(self, labels: FloatArray, temperature: float, similarity: str) -> FloatArray:
+    def log_weights(self, labels: FloatArray, temperature: float, latents: Latents) -> FloatArray:
         """log w (m, m) between distinct labels (m, d); the diagonal is for two samples with the same label.
 
         Raises :class:`InputError` for labels that it cannot compare.
         """
+
+    @property
+    def size(self) -> int | None:
+        """How many samples it is about, where it needs no labels to know; else None."""
+        return None
+
+    def bind(self, points: FloatArray | None, *, latents: Latents, temperature: float, **conventions: Any) -> Target:
+        """What it asks of samples with labels ``points`` (n, d), None where it needs none; ``conventions`` as
+        :func:`geomsolve.weightings.target.bind` takes them."""
+        if self.size is None:
+            if points is None:
+                raise InputError(f"{self.name} compares labels; give them", field="labels")
+            labels, index = distinct(points)
+        elif points is None:
+            labels, index = None, np.arange(self.size)
+        else:
+            raise InputError(f"{self.name} takes its matrix as it is; leave the labels out", field="labels")
+
+        def log_weights(distinct_labels: FloatArray) -> FloatArray:
+            return self.log_weights(distinct_labels, temperature, latents)
+
+        return bind(labels, index, log_weights, temperature=temperature, latents=latents, **conventions)
+
+    def in_force(self, temperature: float) -> dict[str, Any]:
+        """Its parameters, with what follows from the temperature of the latents filled in."""
+        return self.parameters()
+
+    def about(self, target: Target, verdict: Verdict) -> str:
+        """The verdict on cosine latents, self pairs included, in terms of the labels; empty if there is no more to say.
+
+        Where there is no rule for the labels, the wanted points are spoken of.
+        """
+        if verdict.radius is None or verdict.kind == "realizable":
+            return ""
+        return f"the wanted points lie on a sphere, but of radius {verdict.radius:.6g} instead of at most 1"
+
+    def fixes(self, target: Target, verdict: Verdict, works: Works) -> Iterator[Fix]:
+        """Changes of its own parameters that only it knows of."""
+        return iter(())
+
+    def substitutes(self, target: Target) -> Iterator[Fix]:
+        """Other labels, or another weighting, in its place."""
+        return iter(())
 
     @property
     def strengthened_by_temperature(self) -> bool:

@@ -1,7 +1,7 @@
 """Any weighting: a symmetric matrix of weights, or of the similarities that one wants.
 
     weights   w_ij >= 0; the wanted similarity is log w_ij up to one constant
-    target    the wanted cosines; for Euclidean latents the wanted squared distances
+    target    the wanted cosines; in space the wanted squared distances
 
 An entry that is missing (nan) leaves its pair out of the loss: neither attracted nor compared.  The question is then
 whether the known entries can be completed.
@@ -18,6 +18,7 @@ from geomsolve.errors import InputError
 from geomsolve.gram.types import FloatArray
 from geomsolve.registry import parameter
 from geomsolve.weightings.base import Weighting, register
+from geomsolve.weightings.latents import Latents
 from geomsolve.weightings.parameters import TARGET, WEIGHTS
 
 SYMMETRY = 1e-9
@@ -66,14 +67,12 @@ class Custom(Weighting):
         field = "weights" if self.target is None else "target"
         return {field: getattr(self, field)} if self.size <= 64 else {}
 
-    def log_weights(self, labels: FloatArray, temperature: float, similarity: str) -> FloatArray:
+    def log_weights(self, labels: FloatArray, temperature: float, latents: Latents) -> FloatArray:
         if self.target is None:
             assert self.weights is not None
             with np.errstate(divide="ignore"):
                 return np.log(self.weights)
-        if similarity == "euclidean":
-            return -wanted(self.target, 0.0, 0.0, np.inf, "squared distances", "at least 0") / (2 * temperature)
-        return (wanted(self.target, 1.0, -1.0, 1.0, "cosines", "between -1 and 1") - 1) / temperature
+        return (latents.cosines(wanted(self.target, latents)) - 1) / temperature
 
 
 def symmetric(matrix: FloatArray, field: str) -> FloatArray:
@@ -101,8 +100,9 @@ def symmetric(matrix: FloatArray, field: str) -> FloatArray:
     return both
 
 
-def wanted(matrix: FloatArray, own: float, low: float, high: float, what: str, bounds: str) -> FloatArray:
-    """A matrix of similarities whose diagonal is ``own`` (blank is taken so) and whose entries lie within bounds."""
+def wanted(matrix: FloatArray, latents: Latents) -> FloatArray:
+    """A matrix of similarities whose diagonal is right (blank is taken so) and whose entries lie within bounds."""
+    what, own, (low, high) = f"{latents.noun}s", latents.own, latents.bounds
     diagonal = np.diag(matrix)
     bad = np.flatnonzero(~np.isnan(diagonal) & (np.abs(diagonal - own) > SYMMETRY))
     if bad.size:
@@ -111,7 +111,8 @@ def wanted(matrix: FloatArray, own: float, low: float, high: float, what: str, b
     outside = (matrix < low - SYMMETRY) | (matrix > high + SYMMETRY)
     if outside.any():
         i, j = divmod(int(np.argmax(outside)), matrix.shape[0])
-        raise InputError(f"{what} lie {bounds}, but row {i + 1}, column {j + 1} is {matrix[i, j]:g}", field="target")
+        where = f"row {i + 1}, column {j + 1} is {matrix[i, j]:g}"
+        raise InputError(f"{what} lie {latents.bounds_in_words}, but {where}", field="target")
     filled = matrix.copy()
     np.fill_diagonal(filled, own)
     return filled

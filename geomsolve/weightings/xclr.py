@@ -8,7 +8,7 @@ Attained iff that is psd; always when tau <= tau_s, as a mixture of S and the ma
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from geomsolve.errors import InputError
 from geomsolve.gram.types import FloatArray
 from geomsolve.registry import parameter
 from geomsolve.weightings.base import Weighting, register
+from geomsolve.weightings.latents import Latents
 from geomsolve.weightings.parameters import TARGET_TEMPERATURE
 
 
@@ -36,7 +37,7 @@ class XCLR(Weighting):
 
     target_temperature: float | None = parameter(TARGET_TEMPERATURE, None)
 
-    def log_weights(self, labels: FloatArray, temperature: float, similarity: str) -> FloatArray:
+    def log_weights(self, labels: FloatArray, temperature: float, latents: Latents) -> FloatArray:
         if labels.shape[1] == 1:
             raise InputError(
                 "xclr compares labels by their angle, and scalars have none (only +1 and -1); give vectors, "
@@ -53,3 +54,6 @@ class XCLR(Weighting):
 
     def rescaled(self, ratio: float) -> dict[str, float]:
         return {} if self.target_temperature is None else {"target_temperature": self.target_temperature / ratio}
+
+    def in_force(self, temperature: float) -> dict[str, Any]:
+        return {"target_temperature": self.target_temperature or temperature}

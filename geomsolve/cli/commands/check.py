@@ -189,14 +189,10 @@ def what_to_do(report: CheckReport) -> str:
     return ""
 
 
-def is_euclidean(report: CheckReport) -> bool:
-    """Whether latents are compared by distance."""
-    return getattr(report.prediction.report, "similarity", "cosine") == "euclidean"
-
-
 def caption(report: CheckReport) -> str:
     """What the figures of the table are."""
-    what = "Squared distances" if is_euclidean(report) else "Cosines (and angles)"
+    latents = report.prediction.latents
+    what = f"{latents.noun.capitalize()}s{' (and angles)' if latents.unit else ''}"
     if isinstance(report.prediction.report, ImbalanceReport):
         return f"{what} between class means; reached: averaged over pairs of equal classes."
     return f"{what} between samples; reached: averaged over pairs with equal labels."
@@ -215,7 +211,7 @@ def pairs_table(report: CheckReport) -> Table:
     table.add_column("")
     for title in ("predicted", "reached"):
         table.add_column(title, justify="right", no_wrap=True)
-    shown = number if is_euclidean(report) else cosine_phrase
+    shown = cosine_phrase if report.prediction.latents.unit else number
     for at in places:
         table.add_row(pair(report, at), *(shown(float(matrix[at])) for matrix in (predicted, reached)))
     return table

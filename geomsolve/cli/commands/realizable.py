@@ -11,8 +11,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from geomsolve.analyses.fixes import Fix
-from geomsolve.analyses.realizable import CasesReport, RealizableReport, realizable
+from geomsolve.analyses.realizable import realizable
+from geomsolve.analyses.realizable_report import CasesReport, RealizableReport
 from geomsolve.cli.answers import deliver_both, in_force, setting
 from geomsolve.cli.options import Command, output_options, solver_options, weighting_options
 from geomsolve.cli.output import Output
@@ -21,7 +21,8 @@ from geomsolve.errors import InputError
 from geomsolve.files import write_atomically
 from geomsolve.gram.types import FloatArray
 from geomsolve.questions.realizable import Realizable
-from geomsolve.weightings import REGISTRY
+from geomsolve.weightings import REGISTRY, Weighting
+from geomsolve.weightings.limits import Fix
 from geomsolve.words import number, rounded
 
 if TYPE_CHECKING:
@@ -103,22 +104,21 @@ def show(report: RealizableReport | CasesReport, screen: Console, *, quiet: bool
     show_changes(report, screen)
 
 
-def title(report: RealizableReport | CasesReport) -> str:
-    """What the weighting is called in a sentence."""
-    return REGISTRY[report.problem["weighting"]].title
+def weighting_of(report: RealizableReport | CasesReport) -> type[Weighting]:
+    """The weighting that was asked about."""
+    return REGISTRY[report.problem["weighting"]]
 
 
 def sentence(report: RealizableReport) -> str:
     """The verdict in one sentence."""
-    name = title(report)
-    latents = "latents on a sphere" if report.similarity == "cosine" else "latents compared by distance"
+    name, latents = weighting_of(report).title, report.latents.phrase
     count = report.orbits.n_classes
     if report.verdict == "realizable":
         d = report.least_dimension
         where = "" if d is None else f" in {d} dimension{'' if d == 1 else 's'}"
         return f"Realizable: an embedding{where} attains {name} exactly on these {count:,} samples ({latents})."
     if report.verdict == "degenerate":
-        if report.similarity == "euclidean":
+        if report.attained is None:
             return (
                 f"Degenerate: no embedding attains {name} on these {count:,} samples, only a limit would ({latents})."
             )
@@ -135,8 +135,7 @@ def sentence(report: RealizableReport) -> str:
 
 def show_geometry(report: RealizableReport, screen: Console) -> None:
     """Wanted against attained similarities, or what stands for them."""
-    cosine = report.similarity == "cosine"
-    what = "cosine" if cosine else "squared distance"
+    cosine, what = report.latents.unit, report.latents.noun
     if report.attained is None:
         screen.print(
             "There is no best embedding: pairs of weight 0 are pushed ever farther apart, and the loss only "
@@ -172,9 +171,22 @@ def show_geometry(report: RealizableReport, screen: Console) -> None:
             f"{number(d['rms_error'], 3)}."
         )
     for c in report.completions:
-        low, high = (("unbounded" if x != x else rounded(x)) for x in (c["low"], c["high"]))
-        screen.print(f"Missing entry, row {c['row']} and column {c['column']}: any {what} from {low} to {high} works.")
+        screen.print(f"Missing entry, row {c['row']} and column {c['column']}: any {what} {values_of(c)} works.")
     screen.print()
+
+
+def values_of(completion: dict[str, Any]) -> str:
+    """The values of a missing entry as a phrase, with which of its ends are values too."""
+    words = []
+    for name, closed, opened in (("low", "from", "above"), ("high", "to", "below")):
+        value, attained = completion[name], completion[f"{name}_attained"]
+        if attained is None:
+            words.append("from some value not found" if name == "low" else "to some value not found")
+        elif value is None:
+            words.append("upwards" if words and words[0].startswith("from") else "")
+        else:
+            words.append(f"{closed if attained else opened} {rounded(value)}")
+    return " ".join(filter(None, words))
 
 
 def distance_grid(distances: FloatArray, names: tuple[str, ...]) -> Table:
@@ -201,7 +213,7 @@ def show_proof(report: RealizableReport, screen: Console) -> None:
     if report.constant is not None and report.constant["low"] is not None:
         low, high = report.constant["low"], report.constant["high"]
         until = "upwards" if high is None else f"to {rounded(high)}"
-        what = "cosine" if report.similarity == "cosine" else "squared distance"
+        what = report.latents.noun
         screen.print(
             f"The free constant, the {what} of a pair of weight 1, can be anything from {rounded(low)} {until}."
         )
@@ -236,11 +248,9 @@ def show_proof(report: RealizableReport, screen: Console) -> None:
 
 def show_changes(report: RealizableReport, screen: Console) -> None:
     """What would make it realizable."""
-    if report.problem["weighting"] == "soft-supcon" and report.verdict == "inconsistent":
-        screen.print(
-            "\nSoft SupCon is often said to keep a regular simplex whatever the class sizes. That holds from the "
-            "threshold epsilon on; below it, as here, the sizes bend the geometry, as they do for SupCon."
-        )
+    misread = weighting_of(report).misread
+    if misread and report.verdict == "inconsistent":
+        screen.print(f"\n{misread}")
     if report.verdict == "realizable":
         return
     if not report.fixes:
