@@ -1,14 +1,17 @@
 """The commands of README.md with the output shown there: parsed for the test, or renewed in place.
 
-``python tests/readme.py`` runs every command and writes what it prints into README.md, and its pictures into docs/.
+``python tests/readme.py`` runs every command in a folder of its own, and writes what it prints into README.md and its
+pictures into docs/.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,11 +57,18 @@ def settled(output: str) -> str:
     return " ".join(output.split())
 
 
-def renewed(text: str) -> str:
-    """README.md with every console block's output replaced by what the command prints now."""
+def project(folder: Path) -> Path:
+    """A folder like the project's, made in ``folder``, into which commands may write."""
+    (folder / "problems").symlink_to(ROOT / "problems")
+    (folder / "docs").mkdir()
+    return folder
+
+
+def renewed(text: str, folder: Path) -> str:
+    """README.md with every console block's output replaced by what the command prints in ``folder`` now."""
 
     def renew(match: re.Match[str]) -> str:
-        parts = [f"$ {e.command}\n{run(e.command, ROOT)}" for e in examples(match.group(0))]
+        parts = [f"$ {e.command}\n{run(e.command, folder)}" for e in examples(match.group(0))]
         return "```console\n" + "\n".join(parts) + "```"
 
     return BLOCK.sub(renew, text)
@@ -66,4 +76,8 @@ def renewed(text: str) -> str:
 
 if __name__ == "__main__":
     readme = ROOT / "README.md"
-    readme.write_text(renewed(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as made:
+        place = project(Path(made))
+        readme.write_text(renewed(readme.read_text(encoding="utf-8"), place), encoding="utf-8")
+        for picture in (place / "docs").iterdir():
+            shutil.copy(picture, ROOT / "docs")

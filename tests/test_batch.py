@@ -179,6 +179,7 @@ class TestFolder:
         assert (folder / "a.yaml").read_text() == before
 
     def test_no_scheduler_there(self, run, folder, monkeypatch):
+        pytest.importorskip("distributed", reason="dask is an extra")
         monkeypatch.setattr("geomsolve.batch.workers.CONNECT", 0.5)
         ended = run("batch", folder, "--backend", "dask", "--scheduler", "tcp://127.0.0.1:9", "--quiet")
         assert ended.code == 2
@@ -192,6 +193,7 @@ class TestFolder:
 
 
 class TestWorkers:
+    @pytest.mark.slow
     def test_a_problem_that_hangs_and_one_that_kills_leave_the_others(self):
         good = Imbalance(props=(0.5, 0.5))
         found = dict(outcomes([good, Hangs(), good, Dies(), good], jobs=2, timeout=3))
@@ -208,6 +210,7 @@ class TestWorkers:
         assert {f"{name}=1" for name in ONE_THREAD} <= set(environments[0])
         assert not any("batch.child" in command_line(pid) for pid in descendants(os.getpid()))
 
+    @pytest.mark.slow
     def test_a_process_that_is_killed_takes_no_other_problem_with_it(self):
         problems = [Imbalance(props=(0.5, 0.5), seed=seed) for seed in range(12)]
         found = {}
@@ -296,6 +299,7 @@ class TestLedger:
         assert kept == {0: a}
         assert others == rows[4:]
 
+    @pytest.mark.slow
     def test_resume_ends_with_what_a_clean_run_writes(self, run, tmp_path):
         source = tmp_path / "p.yaml"
         source.write_text("kind: imbalance\nprops: [0.7, 0.2, 0.1]\ngrid: {seed: [1, 2, 3]}\n")

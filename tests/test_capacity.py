@@ -96,6 +96,7 @@ def test_search_finds_known_optima_and_says_so(dim, points, angle):
     np.testing.assert_allclose(np.diag(report.gram), 1)
 
 
+@pytest.mark.slow
 def test_search_claims_no_more_than_it_knows():
     report = capacity(Capacity(classes=10, dim=3))
     assert report.best_min_angle_deg == pytest.approx(66.1468220, abs=1e-5)  # Danzer; Sloane's tables
@@ -116,6 +117,7 @@ def geomsolve(*flags):
     return subprocess.run([sys.executable, "-m", "geomsolve", *flags], capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_command_answers_in_words_and_in_json():
     spoken = geomsolve("capacity", "--classes", "6", "--dim", "3")
     assert spoken.returncode == 0

@@ -50,6 +50,7 @@ def test_three_balanced_classes_on_a_line():
     assert report.structure.kind == "minority collapse"
 
 
+@pytest.mark.slow
 def test_more_dimensions_are_never_worse_and_the_bound_stays_below():
     props = [0.3, 0.2, 0.15, 0.15, 0.1, 0.1]
     reports = [ask(props, dim) for dim in (1, 2, 3, 4, 5)]

@@ -80,6 +80,7 @@ def test_ring_case_with_all_positives():
     assert report.exit_code == 0
 
 
+@pytest.mark.slow
 def test_ring_case_with_a_shared_height():
     """The published numbers: identity -1.35535, witness 0.9 -1.38462, optimum at most -2.095."""
     report = solve(Diversity(**RINGS, shared_coordinates=1))
@@ -98,6 +99,7 @@ def test_ring_case_with_a_shared_height():
     assert report.optimum.procrustes_error > 0.5
 
 
+@pytest.mark.slow
 def test_the_optimum_of_the_ring_case_has_the_loss_that_is_claimed():
     problem = Diversity(**RINGS, shared_coordinates=1)
     report = solve(problem)

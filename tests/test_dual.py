@@ -231,6 +231,7 @@ def random_problem(rng):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_auto_is_never_worse_than_conic(seed):
     rng = np.random.default_rng(100 + seed)
     for _ in range(4):

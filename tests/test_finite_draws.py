@@ -156,6 +156,7 @@ def test_what_cannot_be_drawn_is_refused(classes, loss, field, message):
     assert caught.value.field == field
 
 
+@pytest.mark.slow
 def test_commands_take_it(run):
     flags = ("--counts", "20,4,3", "-t", 1.5, "--batch", 6, "--replacement", "no")
     answer = run("imbalance", *flags, "--json").json

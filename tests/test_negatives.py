@@ -166,6 +166,7 @@ def test_two_equal_classes_are_a_binomial_sum(loss):
     assert not any(misses[always - 1 :])
 
 
+@pytest.mark.slow
 def test_a_realizable_density_ratio_gives_one_geometry_for_every_k():
     """InfoNCE's best critic is the log density ratio, whatever k: cosine 1 + tau log(odds), here odds 1/4."""
     t, joint = 0.5, ((0.4, 0.1), (0.1, 0.4))
@@ -184,6 +185,7 @@ def test_thresholds_are_the_published_critical_shares():
         assert report.rows[0].threshold == pytest.approx(1, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_an_optimum_beats_the_optimum_of_the_limit(rng):
     joint = random_joint(rng, 5)
     report = solve(Negatives(joint=joint.tolist(), negatives=[2, 30], loss={"temperature": 0.4}))
@@ -297,6 +299,7 @@ def test_the_command_gives_json(run):
     }
 
 
+@pytest.mark.slow
 def test_the_command_reads_a_joint_distribution_from_files(run, tmp_path):
     (tmp_path / "joint.txt").write_text("0.4 0.1  # first point\n0.1, 0.4\n")
     np.save(tmp_path / "joint.npy", np.array([[0.4, 0.1], [0.1, 0.4]]))

@@ -143,6 +143,7 @@ def test_steps_come_from_long_to_short_within_the_region():
     assert all(long.predicted > short.predicted > 0 for long, short in itertools.pairwise(steps))
 
 
+@pytest.mark.slow
 def test_large_problems_agree_with_themselves_in_full():
     """Dropped dimensions, single precision and a goal change the answer by no more than the gap."""
     y = np.linspace(0, 20, LARGE + 20)

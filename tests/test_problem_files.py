@@ -515,21 +515,25 @@ def survives(data: bytes, base: Path = Path("/nonexistent")) -> None:
 class TestMalformed:
     @many
     @given(st.dictionaries(WORDS, VALUES, max_size=6), st.booleans())
+    @pytest.mark.slow
     def test_right_words_in_wrong_places(self, data, plausible):
         survives(json.dumps({"kind": "imbalance", "props": [0.7, 0.3], **data} if plausible else data).encode())
 
     @many
     @given(st.text(alphabet="kinds: -[]{},&*!%?|>'\"\\\n\t #@019.eE+~Uux=`\x85\u2028\ufeff", max_size=60))
+    @pytest.mark.slow
     def test_characters_that_mean_something(self, text):
         survives(text.encode())
 
     @many
     @given(st.binary(max_size=60))
+    @pytest.mark.slow
     def test_bytes(self, data):
         survives(data)
 
     @many
     @given(EDITS)
+    @pytest.mark.slow
     def test_damaged_files(self, edits):
         text = GOOD
         for position, drop, insert in edits:
@@ -563,6 +567,7 @@ class TestMalformed:
     ],
     ids=lambda p: "-".join(map(str, p.values()))[:40],
 )
+@pytest.mark.slow
 def test_the_problem_of_an_answer_can_be_asked_again(problem):
     if problem["kind"] == "check":
         pytest.importorskip("torch")

@@ -25,6 +25,7 @@ def answer(counts, case, **options):
 
 @few
 @given(counts_of_classes, st.sampled_from(LOSSES))
+@pytest.mark.slow
 def test_every_problem_is_answered_with_a_proof(counts, case):
     report = answer(counts, case)
     assert report.certified
@@ -39,6 +40,7 @@ def test_every_problem_is_answered_with_a_proof(counts, case):
 
 @few
 @given(counts_of_classes, strict, st.randoms(use_true_random=False))
+@pytest.mark.slow
 def test_permuting_the_classes_permutes_the_answer(counts, case, random):
     order = list(range(len(counts)))
     random.shuffle(order)
@@ -68,6 +70,7 @@ def test_balanced_classes_are_symmetric(n_classes, count, case):
 
 @few
 @given(counts_of_classes, smooth, st.integers(0, 2**32 - 1))
+@pytest.mark.slow
 def test_no_random_embedding_is_better(counts, case, seed):
     name, parameters = case
     report = answer(counts, case)

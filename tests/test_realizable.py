@@ -280,6 +280,7 @@ def test_supcon_with_euclidean_latents_has_no_best_embedding():
     assert report.exit_code == 0
 
 
+@pytest.mark.slow
 def test_euclidean_optimum_between_its_bounds():
     """Epanechnikov weights with Euclidean latents: an independent descent never gets below the certified optimum."""
     report = solve(Realizable(weighting="euclidean", labels=[20, 25, 30, 38], kernel="epanechnikov", sigma=20))
@@ -462,6 +463,7 @@ PROBLEMS = [
 
 
 @pytest.mark.parametrize("fields", PROBLEMS, ids=lambda p: f"{p['weighting']}-{p.get('labels', 'matrix')}")
+@pytest.mark.slow
 def test_every_fix_flips_the_verdict(fields):
     problem = Realizable(**fields)
     report = solve(problem)

@@ -213,6 +213,7 @@ def test_png_and_bytes_are_read_as_grey_values_from_0_to_1(tmp_path, rng):
 
 
 def test_bad_images_say_what_is_wrong(tmp_path):
+    pytest.importorskip("matplotlib", reason="png images are an extra")
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "a.png").write_text("no image")

@@ -62,6 +62,7 @@ def closed_form(sampling, form, k, minorities=2, temperature=1.0):
 
 
 @pytest.mark.parametrize(("sampling", "form"), TABLE)
+@pytest.mark.slow
 def test_critical_shares_of_the_table(sampling, form):
     for k, share in zip(KS, TABLE[sampling, form], strict=True):
         report = ask([0.9, 0.05, 0.05], "majority", temperature=1, negatives=k, sampling=sampling, form=form)
@@ -71,6 +72,7 @@ def test_critical_shares_of_the_table(sampling, form):
 
 @pytest.mark.parametrize(("sampling", "form"), TABLE)
 @pytest.mark.parametrize("temperature", [0.7, 1.5])
+@pytest.mark.slow
 def test_closed_form_by_enumeration(sampling, form, temperature):
     for k in (1, 3, 6):
         loss = {"temperature": temperature, "negatives": k, "sampling": sampling, "form": form}
@@ -82,6 +84,7 @@ def test_closed_form_by_enumeration(sampling, form, temperature):
 
 @given(st.lists(st.floats(0.05, 1.0), min_size=2, max_size=4), st.floats(0.3, 3.0))
 @settings(max_examples=8, deadline=None)
+@pytest.mark.slow
 def test_iid_share_depends_neither_on_number_nor_on_sizes_of_minorities(rest, temperature):
     largest = 1.1 * max(rest)
     total = largest + sum(rest)
@@ -111,6 +114,7 @@ def test_iid_share_depends_neither_on_number_nor_on_sizes_of_minorities(rest, te
         ("majority", [0.5, 0.3, 0.2], {"name": "soft-supcon", "epsilon": 0.01, "temperature": 0.6}),
     ],
 )
+@pytest.mark.slow
 def test_solving_on_both_sides(over, props, loss):
     report = solve(Threshold(props=props, over=over, loss=loss))
     value = report.threshold["value"]

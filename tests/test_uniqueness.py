@@ -15,6 +15,7 @@ from geomsolve.proof.uniqueness import optimum_is_unique
     [case for case in LOSSES if case[0] != "triplet"],
     ids=[label(case) for case in LOSSES if case[0] != "triplet"],
 )
+@pytest.mark.slow
 def test_smooth_losses_have_one_optimum(name, parameters):
     counts = [6, 3, 3, 2]
     report = solve(Imbalance(counts=counts, loss={"name": name, **parameters}))

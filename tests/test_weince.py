@@ -157,6 +157,7 @@ def test_hard_negatives_are_answered_but_not_certified():
     assert report.value == pytest.approx(f.value(report.gram), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_certificate_of_hard_negatives_never_claims_too_much():
     """At any point: below the best value that the local searches find."""
     hard, orbits = objective("infonce")
@@ -175,6 +176,7 @@ def test_hard_negatives_of_a_number_are_refused():
         solve(Imbalance(props=PROPS, solver="conic", loss={"name": "infonce", "hardness": 1}))
 
 
+@pytest.mark.slow
 def test_command_says_degenerate_and_not_certified():
     run = CliRunner().invoke(cli, ["imbalance", "--props", "0.7,0.2,0.1", "--loss", "weince"], standalone_mode=False)
     assert run.return_value == 0
@@ -201,6 +203,7 @@ def test_no_threshold_is_claimed_for_what_no_certificate_decides():
     assert "infinite" in report.reason
 
 
+@pytest.mark.slow
 def test_sweep_over_a_loss_that_is_not_convex_certifies_nothing():
     from geomsolve import Sweep
 
