@@ -25,6 +25,9 @@ CASES = [
     ("supcon", {"temperature": 0.5, "batch": 5}),
     ("supcon", {"temperature": 0.3, "batch": 3, "views": 3}),
     ("supcon", {"temperature": 0.5, "full_batch": True}),
+    ("supcon", {"temperature": 0.5, "batch": 5, "views": 1}),
+    ("supcon", {"temperature": 0.5, "batch": 5, "replacement": "no"}),
+    ("supcon", {"temperature": 0.3, "batch": 6, "views": 1, "replacement": "no"}),
     ("infonce", {"temperature": 0.5}),
     ("infonce", {"temperature": 0.5, "form": "mean", "sampling": "supervised"}),
     ("infonce", {"temperature": 0.7, "negatives": 3}),
@@ -52,7 +55,7 @@ def features(seed, rows=None, dim=4):
 
 
 def trial(name, parameters, sizes=None):
-    full = parameters.get("full_batch")
+    full = parameters.get("full_batch") or "replacement" in parameters
     return experiment(make_loss(name, parameters), Population.of(PROPS, COUNTS if full or not sizes else sizes))
 
 
@@ -116,7 +119,7 @@ def test_no_features_go_below_the_certified_bound(name, parameters):
         assert found.value + 4 * found.standard_error >= report.lower_bound - 1e-9
 
 
-@pytest.mark.parametrize(("name", "parameters"), CASES[:13])
+@pytest.mark.parametrize(("name", "parameters"), CASES[:16])
 def test_steps_average_to_the_value(name, parameters):
     ex = trial(name, parameters, sizes=(3, 2, 2, 2))
     z = features(3, rows=ex.rows)

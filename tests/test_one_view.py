@@ -85,3 +85,29 @@ def test_other_commands_of_one_view(run):
 def test_unique_from_three_samples_on():
     make = make_loss("supcon", {"temperature": 1.0, "batch": 3, "views": 1}).objective
     assert make(Orbits.of([0.5, 0.3, 0.2])).unique_minimiser
+
+
+@pytest.mark.slow
+def test_descent_and_embeddings_of_one_view(run, tmp_path):
+    """The check trains on the usual batch loss of one view; compare evaluates it on embeddings."""
+    pytest.importorskip("torch")
+    flags = ("--counts", "20,8,4", "-t", 1, "--batch", 8, "--views", 1)
+    for more in ((), ("--replacement", "no")):
+        answer = run("check", *flags, *more, "--steps", 300, "--json").json
+        assert answer["verdict"] in ("agrees", "not there yet")
+        assert abs(answer["descent"]["value"] - answer["prediction"]["value"]) < 0.02
+        assert answer["descent"]["samples"] == 32 if more else answer["descent"]["samples"] > 4
+    predicted = solve(Imbalance(counts=[20, 8, 4], loss={"name": "supcon", "temperature": 1, "batch": 8, "views": 1}))
+    values, vectors = np.linalg.eigh(predicted.gram)
+    points = vectors * np.sqrt(np.maximum(values, 0))
+    labels = np.repeat([0, 1, 2], (20, 8, 4))
+    np.save(tmp_path / "z.npy", points[labels])
+    np.save(tmp_path / "y.npy", labels)
+    files = (tmp_path / "z.npy", "--labels", tmp_path / "y.npy")
+    for more in ((), ("--replacement", "no")):
+        compared = run("compare", *files, "-t", 1, "--batch", 8, "--views", 1, *more, "--json").json
+        found = compared["value_measured"]
+        if not more:
+            assert found == pytest.approx(predicted.value, abs=4 * compared["value_standard_error"] + 1e-9)
+        assert compared["verdict"] == "matches"
+        assert found == pytest.approx(compared["value_predicted"], abs=4 * compared["value_standard_error"] + 1e-3)

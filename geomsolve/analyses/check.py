@@ -277,9 +277,11 @@ def samples_of_classes(problem: Check, loss: Loss) -> list[int]:
     asked, wanted = problem.question, problem.training.samples
     if loss.counts_are_samples:
         if wanted is not None:
-            raise InputError("a full batch has the samples that the counts say; leave this out", field="samples")
+            raise InputError("the loss is of the samples that the counts say; leave this out", field="samples")
         if asked.class_counts is None:
-            raise InputError("a full batch needs class counts, not proportions", field="loss.full_batch")
+            whole = loss.parameters().get("full_batch")
+            what, flag = ("a full batch", "full_batch") if whole else ("a batch without replacement", "replacement")
+            raise InputError(f"{what} needs class counts, not proportions", field=f"loss.{flag}")
         return list(asked.class_counts)
     from geomsolve.descent.population import apportion
 

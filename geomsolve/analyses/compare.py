@@ -278,7 +278,8 @@ def loss_on_data(loss: Loss, kept: FloatArray, codes: IntArray, counts: IntArray
     if why := missing(loss):
         return LossOnData(None, missing=why)
     if loss.counts_are_samples and codes.size < counts.sum():
-        return LossOnData(None, missing=f"a full batch is evaluated for at most {WHOLE_SAMPLES:,} samples")
+        most = WHOLE_SAMPLES if loss.reads_whole_set else DRAWN_SAMPLES
+        return LossOnData(None, missing=f"a loss of the whole set is evaluated for at most {most:,} samples")
     import torch
 
     from geomsolve.descent.population import Population

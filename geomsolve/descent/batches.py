@@ -51,14 +51,24 @@ class RandomBatches(RandomDraws):
     """SupCon on random batches of ``batch`` samples with ``views`` features each; row v of sample i is i V + v.
 
     A training step is one such batch.  Since its samples are independent, an anchor sees its own other views and
-    batch - 1 independent samples; the estimate of the value gives each anchor draws of its own.
+    batch - 1 independent samples; the estimate of the value gives each anchor draws of its own.  ``finite``: the
+    samples of a batch differ, as in a batch of a data loader, and all samples of the population are alike likely.
+    An anchor without a positive, which there may be in one view, costs nothing.
     """
 
     def __init__(
-        self, population: Population, temperature: float, batch: int, views: int, *, step_loss: StepLoss | None = None
+        self,
+        population: Population,
+        temperature: float,
+        batch: int,
+        views: int,
+        *,
+        finite: bool = False,
+        step_loss: StepLoss | None = None,
     ) -> None:
         super().__init__(population)
         self.temperature, self.batch, self.views, self.step_loss = temperature, batch, views, step_loss
+        self.finite = finite
         self.draws = batch * views
 
     @property
@@ -80,6 +90,9 @@ class RandomBatches(RandomDraws):
 
     def draw_batch(self, generator: torch.Generator) -> Tensor:
         """(B V,) rows of one batch."""
+        if self.finite:
+            first = self.population.draw((1,), generator)
+            return self._views(torch.cat([first, self.population.draw_others(first, self.batch - 1, generator)[0]]))
         return self._views(self.population.draw((self.batch,), generator))
 
     def step(self, z: Tensor, generator: torch.Generator) -> Tensor:
@@ -92,14 +105,26 @@ class RandomBatches(RandomDraws):
     def sample(self, features: Features, anchors: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         sample, own = anchors // self.views, anchors % self.views
         other = (own[:, None] + torch.arange(1, self.views, device=anchors.device)) % self.views
-        drawn = self._views(self.population.draw_negatives(sample, self.batch - 1, "iid", generator))
+        if self.finite:
+            others = self.population.draw_others(sample, self.batch - 1, generator)
+        else:
+            others = self.population.draw_negatives(sample, self.batch - 1, "iid", generator)
+        drawn = self._views(others)
         seen = torch.cat([sample[:, None] * self.views + other, drawn], 1)
         logits = features.cosines(anchors, seen) / self.temperature
         positive = self.row_labels[seen] == self.row_labels[anchors][:, None]
-        attraction = torch.where(positive, logits, 0.0).sum(1) / positive.sum(1)
+        count = positive.sum(1)
+        attraction = torch.where(positive, logits, 0.0).sum(1) / count.clamp(min=1)
         control = (logits[:, self.views - 1 :] - 1 / self.temperature).exp().mean(1)
-        return torch.logsumexp(logits, 1) - attraction, control
+        return torch.where(count > 0, torch.logsumexp(logits, 1) - attraction, 0.0), control
 
     def control_mean(self, features: Features, rows: Tensor) -> Tensor:
-        chance = self.population.log_negatives(rows // self.views, "iid") - math.log(self.views)
+        sample = rows // self.views
+        if self.finite:
+            n = len(self.population)
+            itself = sample[:, None] == torch.arange(n, device=rows.device)
+            even = torch.full((1, n), -math.log(n - 1), dtype=torch.float64, device=rows.device)
+            chance = even.masked_fill(itself, -torch.inf) - math.log(self.views)
+        else:
+            chance = self.population.log_negatives(sample, "iid") - math.log(self.views)
         return mean_crowd(features, rows, chance.repeat_interleave(self.views, 1), self.temperature)

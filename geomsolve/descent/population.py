@@ -104,6 +104,16 @@ class Population:
         position = self.uniform((anchors.numel(), k), generator) * (self._edges[-1] - own)
         return self._at(position + torch.where(position >= self._edges[label], own, 0.0))
 
+    def draw_others(self, anchors: Tensor, k: int, generator: torch.Generator) -> Tensor:
+        """(A, k) other samples for each of ``anchors`` (A,), all alike likely and none twice (Floyd's algorithm)."""
+        left = len(self) - 1
+        drawn = torch.empty((anchors.numel(), k), dtype=torch.int64, device=self.device)
+        for i, last in enumerate(range(left - k, left)):
+            tried = (self.uniform((anchors.numel(),), generator) * (last + 1)).long().clamp(max=last)
+            twice = (drawn[:, :i] == tried[:, None]).any(1)
+            drawn[:, i] = torch.where(twice, last, tried)
+        return drawn + (drawn >= anchors[:, None])
+
     def draw_positives(self, anchors: Tensor, generator: torch.Generator) -> Tensor:
         """(A,) another sample of each anchor's class, all alike likely; the anchor itself where it is the only one."""
         label = self.labels[anchors]

@@ -89,7 +89,7 @@ class SupCon(Loss):
 
     @property
     def counts_are_samples(self) -> bool:
-        return self.full_batch
+        return self.full_batch or self.replacement == "no"
 
     def objective(self, orbits: Orbits) -> Objective:
         p, n = orbits.proportions, orbits.sizes

@@ -1,6 +1,7 @@
 """Training with SupCon.
 
-batch B, views V      B random samples, each with V features of its own; the usual batch loss
+batch B, views V      B random samples, each with V features of its own; the usual batch loss.  Without replacement
+                      they are B different ones, and the samples are those that the counts say
 full batch            all samples, one batch; the usual batch loss
 population limit      the batch loss on all samples, each weighted by its share (the anchor included)
 """
@@ -31,4 +32,7 @@ def _on_batches(loss: SupCon, population: Population, step_loss: StepLoss | None
         return FullBatch(population, loss.temperature, step_loss=step_loss)
     if loss.batch is None or loss.views is None:
         return None
-    return RandomBatches(population, loss.temperature, int(loss.batch), int(loss.views), step_loss=step_loss)
+    finite = loss.replacement == "no"
+    return RandomBatches(
+        population, loss.temperature, int(loss.batch), int(loss.views), finite=finite, step_loss=step_loss
+    )
