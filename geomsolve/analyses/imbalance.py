@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from geomsolve.analyses.merging import structure_at
+from geomsolve.analyses.ranges import Ranges, ranges, refuse_ranges
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify, names_of
 from geomsolve.gram.types import FloatArray
@@ -51,6 +52,7 @@ class ImbalanceReport(ProvenReport):
     binds, every class is an orbit of its own and ``lower_bound`` is that of the unlimited problem.
     ``resolved`` is False where the loss hardly depends on the geometry, so that its proof leaves the angles open;
     ``simplex_limit`` says that the regular simplex, which is then shown, is where they tend as the temperature falls.
+    ``ranges``: how far cosines may be at a loss a little above the optimum, where that was asked.
     ``convex`` is False for a loss whose answer is only the best of several local searches.
     """
 
@@ -68,6 +70,7 @@ class ImbalanceReport(ProvenReport):
     convex: bool = True
     resolved: bool = True
     simplex_limit: bool = False
+    ranges: Ranges | None = None
 
     @property
     def gram(self) -> FloatArray:
@@ -119,6 +122,10 @@ class ImbalanceReport(ProvenReport):
         if self.dimension_limited is None:
             del plain["dimension_limited"]
         plain["structure"]["groups"] = self.groups()
+        if self.ranges is None:
+            del plain["ranges"]
+        else:
+            plain["ranges"] = jsonable(self.ranges.plain)
         if full or orbits.n_classes <= FULL_GRAM:
             plain["gram"] = jsonable(self.gram)
         return plain
@@ -139,6 +146,8 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
     orbits = Orbits.of(problem.proportions, problem.class_counts)
     refuse_oversize(orbits.n_orbits, field=problem.source)
     objective = loss.objective(orbits)
+    if problem.slack is not None:
+        refuse_ranges(objective)
     convex = objective.below is None
     if not convex and orbits.n_classes <= FULL_GRAM:  # such a loss may tell classes of equal proportion apart
         orbits = Orbits.trivial(problem.proportions, problem.class_counts)
@@ -166,6 +175,11 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
         )
     if answer.resolved and unique is None and excess is not None and structure.simplex_distance > structure.tolerance:
         unique = False if excess <= 1e-12 * max(1.0, abs(proof.value)) else None
+    near = None
+    if problem.slack is not None:
+        names = problem.class_names
+        wanted = [(names.index(a), names.index(b)) for a, b in problem.pairs or ()]
+        near = ranges(loss.objective, orbits, cosines, names, problem.slack, wanted)
     threshold = collapse_temperature(loss, orbits) if objective.decides else None
     return ImbalanceReport(
         problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
@@ -182,6 +196,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
         convex=convex,
         resolved=answer.resolved,
         simplex_limit=limit is not None,
+        ranges=near,
     )
 
 

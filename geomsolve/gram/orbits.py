@@ -22,6 +22,7 @@ one class describe no pair; they are kept at 1 and never used.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -160,6 +161,22 @@ class Orbits:
     def single(self) -> Orbits:
         """The same classes, each an orbit of its own."""
         return Orbits.trivial(self.proportions[self.index], None if self.counts is None else self.counts[self.index])
+
+    def apart(self, classes: Sequence[int]) -> Orbits:
+        """The same classes, the given ones each an orbit of its own."""
+        index = self.index.copy()
+        for number, a in enumerate(classes):
+            if int(np.sum(index == index[a])) > 1:
+                index[a] = self.n_orbits + number
+        first, place = np.unique(index, return_index=True, return_inverse=True)[1:]
+        parent = self.index[first]
+        counts = None if self.counts is None else self.counts[parent]
+        return Orbits(np.bincount(place).astype(np.int64), self.proportions[parent], place.astype(np.int64), counts)
+
+    def expand(self, cosines: FloatArray, finer: Orbits) -> FloatArray:
+        """Orbit cosines (m, m) of ``self`` as those of ``finer`` orbits of the same classes."""
+        parent = self.index[np.unique(finer.index, return_index=True)[1]]
+        return cosines[np.ix_(parent, parent)]
 
     @property
     def n_orbits(self) -> int:

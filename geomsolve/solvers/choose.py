@@ -38,6 +38,9 @@ CONIC_ORBITS = 12
 PRECISE = 1e-9
 """Relative gap at which auto looks no further: interior-point methods, the reference, do not get below it."""
 
+CLOSED = 1e-13
+"""Relative gap at which an optimum near a known one is exact enough."""
+
 UNRESOLVED = 1e-2
 """Relative force left from which on a geometry is said to be unresolved."""
 
@@ -131,6 +134,34 @@ def anywhere(objective: Objective, orbits: Orbits, solver: str, tolerance: float
     near = orbits.regular_simplex() if start is None else start
     solution, proof = solve_distances(objective, orbits, near, tolerance=tolerance)
     return Answer(solution, proof, "squared distances, by Newton steps on points", time.perf_counter() - began)
+
+
+def minimise(objective: Objective, orbits: Orbits, near: FloatArray) -> tuple[FloatArray, float]:
+    """The optimum of a convex objective that differs little from one with optimum ``near`` (m, m), and a proven bound.
+
+    Returns cosines (m, m) and a lower bound in nats; how far it lies below the value at the cosines is for the caller
+    to judge.
+    """
+    found: list[Solution] = []
+    if objective.smooth:
+        solution = solve_dual(objective, orbits, near)
+        if solution is not None:
+            found.append(solution)
+            proof = certify(objective, orbits, solution.cosines)
+            if proof.gap <= CLOSED * max(1.0, abs(proof.value)):
+                return solution.cosines, proof.lower_bound
+        found.append(solve_manifold(objective, orbits, start=(1 - INWARD) * near + INWARD * interior(orbits)))
+    else:
+        found.append(solve_conic(objective, orbits, tolerance=CLOSED))
+    proofs = [certify(objective, orbits, s.cosines, slopes=s.slopes) for s in found]
+    best = min(range(len(found)), key=lambda i: proofs[i].gap)
+    cosines = found[best].cosines
+    proof = (
+        tighten(objective, orbits, cosines, replace(proofs[best], tolerance=CLOSED))
+        if objective.smooth
+        else proofs[best]
+    )
+    return cosines, proof.lower_bound
 
 
 def precise(orbits: Orbits) -> float:

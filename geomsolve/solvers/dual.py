@@ -52,13 +52,18 @@ MOST_ORBITS = 3000
 """Orbits up to which lower ranks are tried: they take eigenvectors."""
 
 
+def rootless(objective: Objective, orbits: Orbits, cosines: FloatArray) -> State:
+    """The state at ``cosines`` (m, m) without any root."""
+    pull, m = objective.attraction, orbits.n_orbits
+    attraction = (pull + pull.T) / 2 if isinstance(pull, np.ndarray) else pull
+    return State(objective, orbits, attraction, cosines, np.zeros((m, 0)), np.zeros(m, dtype=bool))
+
+
 def start(objective: Objective, orbits: Orbits) -> State | None:
     """The regular simplex; the root of its forces if they all repel, and no root at all if some attract."""
     m, n = orbits.n_orbits, orbits.sizes
-    cosines = np.full((m, m), simplex_cosine(orbits.n_classes))
-    pull = objective.attraction
-    attraction = (pull + pull.T) / 2 if isinstance(pull, np.ndarray) else pull
-    state = State(objective, orbits, attraction, cosines, np.zeros((m, 0)), np.zeros(m, dtype=bool))
+    state = rootless(objective, orbits, np.full((m, m), simplex_cosine(orbits.n_classes)))
+    attraction = state.attraction
     if not isinstance(attraction, float):
         return state
     # least squares: log D_ab = log u_a + log u_b over all pairs of different classes
@@ -78,9 +83,14 @@ def start(objective: Objective, orbits: Orbits) -> State | None:
     return replace(state, roots=roots[:, None])
 
 
-def solve_dual(objective: Objective, orbits: Orbits) -> Solution | None:
-    """The optimum, if its dual matrix has low rank; None if Newton's method finds none such."""
-    state = start(objective, orbits) if objective.smooth else None
+def solve_dual(objective: Objective, orbits: Orbits, near: FloatArray | None = None) -> Solution | None:
+    """The optimum, if its dual matrix has low rank; None if Newton's method finds none such.
+
+    ``near`` (m, m): the optimum of an objective that differs little, to start from instead of the regular simplex.
+    """
+    if not objective.smooth:
+        return None
+    state = start(objective, orbits) if near is None else lower_rank(rootless(objective, orbits, near))
     steps = 0
     for _ in range(MAX_ROUNDS):
         if state is None:

@@ -9,6 +9,7 @@ import numpy as np
 from rich.console import Console
 
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
+from geomsolve.cli import ranges
 from geomsolve.cli.answers import deliver_both, setting
 from geomsolve.cli.options import Command, class_options, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output
@@ -27,6 +28,8 @@ NEARLY = 1e-4
 @loss_options
 @solver_options
 @click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding, if limited (default: no limit).")
+@click.option("--slack", type=float, metavar="EPS", help="How far cosines may be at a loss EPS nats above the optimum.")
+@click.option("--pairs", metavar="A:B,...", help="With --slack: pairs of classes to ask about besides those chosen.")
 @click.option("--check", is_flag=True, help="Also train free features and compare (geomsolve check; needs torch).")
 @click.option("--full", is_flag=True, help="JSON holds every cosine, however many classes there are.")
 @output_options
@@ -89,6 +92,12 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
     simplex = simplex_line(report)
     if simplex:
         screen.print(simplex)
+    if report.ranges is not None:
+        screen.print(f"\n{ranges.opening(report.ranges)}", style="bold")
+        screen.print(ranges.table(report.ranges))
+        for line in ranges.closing(report.ranges):
+            screen.print(line)
+        screen.print()
     solver = report.solver
     screen.print(f"Solver: {solver['name']} ({solver['reason']}); {effort(solver)}.")
     change = what_would_change(report)

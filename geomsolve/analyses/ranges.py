@@ -1,0 +1,142 @@
+"""Which pairs of classes to ask about, and how far each may be from its optimal cosine: see ``proof/ranges.py``.
+
+All pairs of distinct proportions are asked about while these are few.  Beyond, the pairs that the loss holds most and
+least firmly, judged by its curvature at the optimum, and those that the user names.
+
+Symbols: eps ``slack``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geomsolve.errors import InputError
+from geomsolve.gram.orbits import Orbits
+from geomsolve.gram.types import FloatArray
+from geomsolve.objectives.base import Objective
+from geomsolve.proof.collapse import has_majority
+from geomsolve.proof.ranges import Range, mean_weights, pair_range, range_of
+from geomsolve.solvers.choose import minimise
+
+ALL_ORBITS = 12
+"""Distinct proportions up to which every pair is asked about."""
+
+FEW = 3
+"""Pairs at either end of firmness that are asked about beyond."""
+
+Bind = Callable[[Orbits], Objective]
+"""The objective for given orbits of the same classes."""
+
+
+@dataclass(frozen=True)
+class PairRange:
+    """Two ``classes`` by name, their optimal ``cosine``, and how far it may go."""
+
+    classes: tuple[str, str]
+    cosine: float
+    range: Range
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        r = self.range
+        return {"classes": list(self.classes), "low": r.low, "high": r.high, "certified": r.certified}
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """What losses at most ``slack`` nats above the optimum allow.
+
+    ``pairs`` by class; ``complete`` if no pair of distinct proportions was left out; ``minority_mean`` of the mean
+    cosine among all classes but the largest, None where there is no such mean.
+    """
+
+    slack: float
+    pairs: tuple[PairRange, ...]
+    complete: bool
+    minority_mean: Range | None
+
+    @property
+    def widest(self) -> PairRange:
+        """The pair that the loss says least about, among those asked about."""
+        return max(self.pairs, key=lambda pair: pair.range.width)
+
+    @property
+    def narrowest(self) -> PairRange:
+        """The pair that the loss says most about, among those asked about."""
+        return min(self.pairs, key=lambda pair: pair.range.width)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        mean = self.minority_mean
+        return {
+            "slack": self.slack,
+            "pairs": [pair.plain for pair in self.pairs],
+            "complete": self.complete,
+            "minority_mean": None if mean is None else {"low": mean.low, "high": mean.high},
+        }
+
+
+def ranges(
+    bind: Bind,
+    orbits: Orbits,
+    cosines: FloatArray,
+    names: Sequence[str],
+    slack: float,
+    wanted: Sequence[tuple[int, int]],
+) -> Ranges:
+    """Ranges around the optimum ``cosines`` (m, m); ``wanted`` pairs of class positions besides those chosen here.
+
+    Raises :class:`InputError` for a loss that is not convex or does not depend on the geometry.
+    """
+    objective = bind(orbits)
+    refuse_ranges(objective)
+    complete = orbits.n_orbits <= ALL_ORBITS
+    places = every_pair(orbits) if complete else telling_pairs(objective, orbits, cosines)
+    places += [pair for pair in wanted if pair not in places]
+    found = []
+    for a, b in places:
+        apart = orbits.apart((a, b))
+        range_ = pair_range(bind(apart), apart, a, b, orbits.expand(cosines, apart), slack, minimise)
+        cosine = float(cosines[orbits.index[a], orbits.index[b]])
+        found.append(PairRange((names[a], names[b]), cosine, range_))
+    mean = None
+    if has_majority(orbits):
+        chosen = (np.arange(orbits.n_orbits) > 0).astype(np.float64)
+        mean = range_of(objective, orbits, mean_weights(orbits, chosen), cosines, slack, minimise)
+    return Ranges(slack, tuple(found), complete, mean)
+
+
+def refuse_ranges(objective: Objective) -> None:
+    """Raise :class:`InputError` for an objective whose near-optimal geometries are not bounded by tilting."""
+    if objective.below is not None:
+        raise InputError("this loss is not convex, so no range around its optimum can be proven", field="slack")
+    if objective.degenerate:
+        raise InputError(f"every geometry is optimal here: {objective.degenerate}", field="slack")
+
+
+def every_pair(orbits: Orbits) -> list[tuple[int, int]]:
+    """One pair of classes for every pair of orbits, and for every orbit of two or more classes."""
+    return [representatives(orbits, int(g), int(h)) for g, h in np.argwhere(np.triu(orbits.pairs > 0))]
+
+
+def representatives(orbits: Orbits, g: int, h: int) -> tuple[int, int]:
+    """Positions of two classes, one of orbit ``g`` and one of orbit ``h``, the first of their kind."""
+    first, second = np.flatnonzero(orbits.index == g), np.flatnonzero(orbits.index == h)
+    a, b = int(first[0]), int(second[1 if g == h else 0])
+    return min(a, b), max(a, b)
+
+
+def telling_pairs(objective: Objective, orbits: Orbits, cosines: FloatArray) -> list[tuple[int, int]]:
+    """Pairs that the loss holds most and least firmly: its curvature along the cosine of a single pair."""
+    own = getattr(objective.curvature(cosines), "own", None)
+    strength = np.abs(objective.gradient(cosines)) if own is None else own
+    g, h = np.nonzero(np.triu(orbits.pairs > 0))
+    order = np.argsort(((strength + strength.T) / 2 / np.maximum(orbits.pairs, 1))[g, h], kind="stable")
+    chosen = [(int(g[i]), int(h[i])) for i in (*order[:FEW], *order[max(FEW, order.size - FEW) :])]
+    return [representatives(orbits, *pair) for pair in chosen]

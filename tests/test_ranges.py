@@ -1,0 +1,91 @@
+"""Ranges of cosines over near-optimal geometries: published numbers, closed form, and nothing ever outside."""
+
+from __future__ import annotations
+
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from geomsolve.gram.orbits import Orbits
+from geomsolve.losses import make_loss
+from geomsolve.proof.ranges import Range, mean_weights, pair_range, range_of
+from geomsolve.solvers.choose import minimise, solve_objective
+
+
+def range_for(loss, orbits, a, b, slack) -> Range:
+    optimum = solve_objective(loss.objective(orbits), orbits).solution.cosines
+    apart = orbits.apart((a, b))
+    return pair_range(loss.objective(apart), apart, a, b, orbits.expand(optimum, apart), slack, minimise)
+
+
+@pytest.mark.parametrize("orbits_of", [Orbits.of, Orbits.trivial], ids=["orbits", "full"])
+@pytest.mark.parametrize(
+    ("temperature", "slack", "pair", "low", "high"),
+    [
+        (0.5, 1e-4, (1, 2), -0.2334630729, -0.1571239416),
+        (0.5, 1e-4, (0, 1), -0.7154857586, -0.6583379914),
+        (0.1, 1e-6, (1, 2), -0.6939644737, -0.2274628575),
+        (0.1, 1e-4, (1, 2), -1.0, 0.1999083449),
+    ],
+)
+def test_published_ranges_of_three_classes(orbits_of, temperature, slack, pair, low, high):
+    found = range_for(make_loss("supcon", {"temperature": temperature}), orbits_of((0.7, 0.2, 0.1)), *pair, slack)
+    assert found.certified
+    assert found.low == pytest.approx(low, abs=1e-8)
+    assert found.high == pytest.approx(high, abs=1e-8)
+
+
+@pytest.mark.parametrize(("temperature", "slack"), [(0.1, 1e-4), (0.5, 1e-3), (1.0, 1e-6)])
+def test_two_classes_in_closed_form(temperature, slack):
+    """F(c) = log(1/2 + e^{(c - 1)/t}/2) is monotone: the upper end is where it has risen by the slack."""
+    found = range_for(make_loss("supcon", {"temperature": temperature}), Orbits.of((0.5, 0.5)), 0, 1, slack)
+    optimum = log((1 + exp(-2 / temperature)) / 2)
+    assert found.high == pytest.approx(1 + temperature * log(2 * exp(optimum + slack) - 1), abs=1e-8)
+    assert found.low == -1.0
+
+
+def test_one_pair_of_equal_classes_ranges_further_than_their_mean():
+    """A single cosine breaks the symmetry; the mean over all pairs does not."""
+    loss, orbits = make_loss("supcon", {"temperature": 0.5}), Orbits.of((0.25,) * 4)
+    one = range_for(loss, orbits, 0, 1, 1e-4)
+    objective = loss.objective(orbits)
+    optimum = solve_objective(objective, orbits).solution.cosines
+    mean = range_of(objective, orbits, mean_weights(orbits, np.ones(1)), optimum, 1e-4, minimise)
+    assert one.low < mean.low <= -1 / 3 <= mean.high < one.high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "parameters", "proportions"),
+    [
+        ("supcon", {"temperature": 0.5}, (0.6, 0.2, 0.2)),
+        ("supcon", {"temperature": 0.2}, (0.4, 0.3, 0.2, 0.1)),
+        ("infonce", {"temperature": 0.5, "negatives": 4}, (0.5, 0.3, 0.1, 0.1)),
+        ("soft-supcon", {"temperature": 0.5, "epsilon": 0.01}, (0.5, 0.3, 0.2)),
+        ("spectral", {}, (0.5, 0.3, 0.2)),
+    ],
+)
+def test_no_geometry_within_the_slack_is_outside(name, parameters, proportions, rng):
+    """A thousand random Gram matrices, each pulled towards the optimum until its loss is within the slack."""
+    slack = 1e-3
+    loss, orbits = make_loss(name, parameters), Orbits.of(proportions)
+    single = Orbits.trivial(proportions)
+    objective = loss.objective(single)
+    optimum = solve_objective(objective, single).solution.cosines
+    value = objective.value(optimum)
+    k = len(proportions)
+    found = {(a, b): range_for(loss, orbits, a, b, slack) for a in range(k) for b in range(a)}
+    assert all(r.certified for r in found.values())
+    for _ in range(1000):
+        points = rng.standard_normal((k, k))
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+        gram = points @ points.T
+        near, far = 0.0, 1.0  # the loss is convex along the segment
+        for _ in range(40):
+            middle = (near + far) / 2
+            inside = objective.value((1 - middle) * optimum + middle * gram) <= value + slack
+            near, far = (middle, far) if inside else (near, middle)
+        gram = (1 - near) * optimum + near * gram
+        for (a, b), r in found.items():
+            assert r.low - 1e-9 <= gram[a, b] <= r.high + 1e-9
