@@ -69,12 +69,7 @@ class Target:
         """log P_gh (m, m) of one pair, and log P of the self pair (m,), -inf where it does not enter."""
         logs = np.where(self.pairs > 0, self.log_weights, -np.inf)
         own = np.diag(self.log_weights) if self.include else np.full(logs.shape[0], -np.inf)
-        top = np.maximum(logs.max(axis=1), own)
-        top = np.where(np.isfinite(top), top, 0.0)
-        sums = (self.pairs * np.exp(logs - top[:, None])).sum(axis=1) + np.exp(own - top)
-        with np.errstate(divide="ignore"):
-            normaliser = top + np.log(sums)
-        normaliser = np.where(self.masses > 0, normaliser, 0.0)
+        normaliser = np.where(self.masses > 0, _log_sums(logs, self.pairs, own), 0.0)
         return logs - normaliser[:, None], own - normaliser
 
     @property
@@ -183,8 +178,7 @@ class Target:
         s = (cosines - 1) / self.temperature + np.log(self.share)
         zero = np.full(s.shape[0], np.log(self.share) if self.include else -np.inf)
         masked = np.where(self.pairs > 0, s, -np.inf)
-        top = np.maximum(masked.max(axis=1), zero)
-        normaliser = top + np.log((self.pairs * np.exp(masked - top[:, None])).sum(axis=1) + np.exp(zero - top))
+        normaliser = _log_sums(masked, self.pairs, zero)
         masked, zero = masked - normaliser[:, None], zero - normaliser
         used = self.masses > 0
         with np.errstate(invalid="ignore"):
@@ -267,6 +261,14 @@ def bind(
     return Target(labels, orbits, logs, known.astype(float), masses, temperature, latents, include, normalise)
 
 
+def _log_sums(logs: FloatArray, counts: FloatArray, own: FloatArray) -> FloatArray:
+    """log( sum_h counts_gh e^{logs_gh} + e^{own_g} ) (m,), -inf where nothing enters."""
+    from scipy.special import logsumexp
+
+    terms, times = np.column_stack([logs, own]), np.column_stack([counts, np.ones_like(own)])
+    return np.asarray(logsumexp(terms, axis=1, b=times), dtype=np.float64)
+
+
 def _normalised(
     logs: FloatArray, counts: FloatArray, include: bool, normalise: str, n: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -275,15 +277,9 @@ def _normalised(
     By rows, P_ij = w_ij / Z_i.  By columns the loss has w_ij / Z_j in its place: anchor i then counts
     m_i = sum_j w_ij / Z_j times, with the target that w_ij / (Z_i Z_j) has by rows.
     """
-    with np.errstate(divide="ignore"):
-        terms = np.where(counts > 0, logs + np.log(counts), -np.inf)
-    if include:
-        terms = np.column_stack([terms, np.diag(logs)])
-    top = terms.max(axis=1)
-    empty = np.isneginf(top)
-    top = np.where(empty, 0.0, top)
-    with np.errstate(divide="ignore"):
-        normaliser = np.where(empty, 0.0, top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))
+    normaliser = _log_sums(logs, counts, np.diag(logs) if include else np.full(logs.shape[0], -np.inf))
+    empty = np.isneginf(normaliser)
+    normaliser = np.where(empty, 0.0, normaliser)
     if normalise == "rows":
         return logs, np.where(empty, 0.0, 1 / n)
     ratio = np.where(counts > 0, counts * np.exp(logs - normaliser), 0.0).sum(axis=1)
