@@ -410,6 +410,11 @@ def test_low_temperatures_are_answered(run):
     assert (answer.code, answer.stderr) == (0, "")
     assert answer.json["value"] == pytest.approx(-2 * 96 * 29 / 125**2 * 2 / 0.005, rel=1e-10)
     assert answer.json["structure"]["kind"] == "minority collapse"
+    coldest = run(*flags[:4], ".003", *flags[5:], "--negatives", 3)
+    assert (coldest.code, coldest.stderr) == (0, "")
+    colder = run(*flags[:4], ".002", *flags[5:], "--negatives", 3)
+    assert colder.code == 2
+    assert "take 0.003 or more" in colder.stderr
     many = run(*flags, "--negatives", 3)
     assert (many.code, many.stderr) == (0, "")
     assert many.json["certified"]

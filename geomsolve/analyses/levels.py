@@ -41,6 +41,9 @@ DRAWN, SPREADS = 2000, 4.0
 """Random batches that are drawn to see how much single ones differ; a value is not accused of lying so many standard
 deviations of a single batch below the optimum, which is a mean over batches."""
 
+ROUNDING = 1e-9
+"""Relative differences of single batches below this are none."""
+
 LONELY = 1e-4
 """Probability that an anchor lacks a positive from which on the reductions mean and mean-nonzero are told apart."""
 
@@ -265,7 +268,11 @@ class Singles:
 
     def spread(self, reduction: str, cosines: FloatArray | None) -> float:
         """Standard deviation of a single batch at orbit ``cosines``."""
-        return 0.0 if cosines is None else float(np.std(self._values(reduction, cosines)))
+        if cosines is None:
+            return 0.0
+        values = self._values(reduction, cosines)
+        spread = float(np.std(values))
+        return spread if spread > ROUNDING * float(np.abs(values).max()) else 0.0
 
     def mean(self, reduction: str, cosines: FloatArray | None) -> dict[str, float] | None:
         """Mean over the drawn batches at orbit ``cosines``."""

@@ -39,8 +39,11 @@ NEGLIGIBLE = 1e-12
 CAPPED = 50.0
 """Logarithm of s X from which on e^{-s X} is 0; no larger one is told apart, so that nothing overflows."""
 
-TINY = log(1e-300)
-"""Logarithm of the least sum of exponentials: below it e^t is no floating-point number."""
+LARGEST = 700.0
+"""Logarithm of the largest s: e^{-s} is 0 long before."""
+
+COLDEST = 0.003
+"""Least temperature where Y may be as small as e^{-2/t}: the nodes reach over all of its logarithm."""
 
 
 @dataclass(frozen=True)
@@ -77,19 +80,19 @@ class LogExpectation(Objective):
         self.chance, self.own, self.mass = chance, own, mass
         self.base, self.factor, self.negatives, self.scale = base, factor, negatives, scale
         self.unique_minimiser = unique_minimiser
+        if not self._log_least(np.full(1, -2 * scale), np.ones(1), 0.0) > -2.01 / COLDEST:
+            raise InputError(
+                "too low for an exact expectation: where all negatives are far, e^(-2/t) is no floating-point number; "
+                f"take {COLDEST:g} or more",
+                field="loss.temperature",
+            )
 
     def _log_least(self, log_x: FloatArray, chance: FloatArray, own: float) -> float:
-        """Logarithm of the least Y; InputError where that is no floating-point number."""
+        """Logarithm of the least Y."""
         low = min([float(log_x[chance > 0].min(initial=inf))] + ([0.0] if own > 0 else []))
         least = low + log(self.factor * self.negatives)
         if self.base:
             least = float(np.logaddexp(least, log(self.base)))
-        if least < TINY:
-            raise InputError(
-                "too low for an exact expectation: where all negatives are far, e^(-2/t) is no floating-point number; "
-                "take 0.003 or more",
-                field="loss.temperature",
-            )
         return least
 
     def _log_nodes(self, log_x: FloatArray, chance: FloatArray, own: float) -> FloatArray:
@@ -108,7 +111,7 @@ class LogExpectation(Objective):
         log_x, place = np.unique(self.scale * (cosines[g] - 1), return_inverse=True)
         chance = np.bincount(place, weights=self.chance[g]).astype(np.float64)
         log_s = self._log_nodes(log_x, chance, float(self.own[g]))
-        s = np.exp(log_s)
+        s = np.exp(np.minimum(log_s, LARGEST))
         moved = np.exp(np.minimum(log_s[:, None] + log(self.factor) + log_x, CAPPED))
         less = np.expm1(-moved) @ chance + np.expm1(-self.factor * s) * self.own[g]
         with np.errstate(divide="ignore"):
