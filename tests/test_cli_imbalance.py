@@ -197,6 +197,7 @@ KEYS = {
     "versions",
     "proof",
     "effort",
+    "assumption",
     "classes",
     "orbits",
     "orbit_cosines",

@@ -53,6 +53,7 @@ class ImbalanceReport(ProvenReport):
     ``resolved`` is False where the loss hardly depends on the geometry, so that its proof leaves the angles open;
     ``simplex_limit`` says that the regular simplex, which is then shown, is where they tend as the temperature falls.
     ``ranges``: how far cosines may be at a loss a little above the optimum, where that was asked.
+    ``assumption`` completes 'for ...': the embeddings for which the proof holds, None where it holds for all.
     ``convex`` is False for a loss whose answer is only the best of several local searches.
     """
 
@@ -66,6 +67,7 @@ class ImbalanceReport(ProvenReport):
     structure: Structure
     nearest_threshold: dict[str, Any] | None
     simplex_excess: float | None
+    assumption: str | None = None
     dimension_limited: bool | None = None
     convex: bool = True
     resolved: bool = True
@@ -192,6 +194,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
         structure=structure,
         nearest_threshold=None if threshold is None else {"over": "temperature", "value": threshold},
         simplex_excess=excess,
+        assumption=loss.assumption(orbits) or None,
         dimension_limited=limited,
         convex=convex,
         resolved=answer.resolved,
@@ -254,6 +257,7 @@ def limit_dimension(problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer
         structure=structure,
         nearest_threshold=None,
         simplex_excess=None,
+        assumption=loss.assumption(orbits) or None,
         dimension_limited=True,
         convex=loss.objective(classes).below is None,
     )

@@ -43,7 +43,8 @@ class SweepReport(Report):
     ``lower_bound``, ``gap``, ``certified``, ``structure``, ``groups``, extreme cosines and angles, ``rank`` and
     ``rarest_angle_deg``, the angle between the two least frequent classes.  ``collapse`` lists where full minority
     collapse sets in or ends along the first parameter, within its range, for every value of the second; None where
-    that parameter has no such thresholds.
+    that parameter has no such thresholds.  ``assumption`` completes 'for ...': the embeddings that the proofs are
+    about, None where about all.
     """
 
     command: ClassVar[str] = "sweep"
@@ -53,6 +54,7 @@ class SweepReport(Report):
     rows: list[dict[str, Any]]
     collapse: list[dict[str, Any]] | None
     seconds: float
+    assumption: str | None = None
 
     @property
     def certified(self) -> bool:
@@ -118,7 +120,7 @@ def sweep(problem: Sweep) -> SweepReport:
     validate(problem)
     began = time.perf_counter()
     loss = make_loss(problem.loss.name, problem.loss.parameters)
-    rows = []
+    rows, assumption = [], ""
     for values in itertools.product(*problem.over.values()):
         point = {name: _plain(name, value) for name, value in zip(problem.over, values, strict=True)}
         varied, classes = at_point(problem, loss, point)
@@ -128,6 +130,7 @@ def sweep(problem: Sweep) -> SweepReport:
         answer = solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance)
         if not answer.resolved:
             answer = flat_limit(objective, orbits, answer) or answer
+        assumption = assumption or varied.assumption(orbits)
         dim = point.get("dim", problem.dim)
         rows.append({**point, **row(problem, varied, orbits, answer, None if dim is None else int(dim))})
     return SweepReport(
@@ -137,6 +140,7 @@ def sweep(problem: Sweep) -> SweepReport:
         rows=rows,
         collapse=collapse_along(problem, loss),
         seconds=time.perf_counter() - began,
+        assumption=assumption or None,
     )
 
 

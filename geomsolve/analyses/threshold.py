@@ -165,7 +165,8 @@ class ThresholdReport(Report):
     ``collapsed_above`` says on which side of it classes are collapsed; ``changes`` lists all.  ``collapsed`` is the
     state of the problem as given, whose place on the path is ``current``.  ``path`` lists which groups of classes
     share a point from which value on (None: from the start), as far as found; ``merging`` the same groups in the order
-    in which they form on the way into collapse.  ``path`` is None where partial mergers were not looked for.
+    in which they form on the way into collapse.  ``assumption`` completes 'for ...': the embeddings that all this is
+    proven for, None where for all.  ``path`` is None where partial mergers were not looked for.
     """
 
     command: ClassVar[str] = "threshold"
@@ -184,6 +185,7 @@ class ThresholdReport(Report):
     searched: dict[str, float]
     path: list[dict[str, Any]] | None
     merging: list[list[str]]
+    assumption: str | None = None
 
     @property
     def headline(self) -> str:
@@ -242,6 +244,7 @@ def threshold(problem: Threshold) -> ThresholdReport:
         searched={"low": path.value(path.scan[0]), "high": path.value(path.scan[-1])},
         path=stages,
         merging=_formed(stages, upwards) if stages is not None else [_others(names, orbits)] if found else [],
+        assumption=loss.assumption(orbits) or None,
     )
 
 

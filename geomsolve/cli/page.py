@@ -136,6 +136,8 @@ def _article(number: int, row: Row, answer: str) -> str:
     known = {**(row.get("proof") or {}), **(row.get("effort") or {})}
     items = [(label, shown(known[key])) for key, label in LABELS.items() if known.get(key) is not None]
     items += [(label, shown(value)) for label, value in (row.get("figures") or {}).items() if value is not None]
+    if row.get("assumption"):
+        items.append(("assumption", str(row["assumption"])))
     items.append(("file", str(row["file"])))
     parts.append("<dl>" + "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in items) + "</dl>")
     if row["status"] != "invalid":

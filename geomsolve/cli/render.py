@@ -80,16 +80,30 @@ def proof_lines(
     tolerance: float,
     *,
     embedding: str = "embedding",
+    assumption: str = "",
     advice: str = "Try another --solver.",
 ) -> str:
-    """How sure the answer is, in one or two sentences; ``embedding`` is what the bound holds for."""
+    """How sure the answer is, in one or two sentences; ``embedding`` is what the bound holds for.
+
+    ``assumption`` says for which of these, and after a semicolon what the others may do; empty where for all.
+    """
     rounding = 1e-15 * max(1.0, abs(value))
     shown = "gap at rounding level" if gap <= rounding else f"gap {gap:.1e}"
-    figures = f"loss value {rounded(value, 9)} nats; no {embedding} goes below {rounded(lower_bound, 9)} ({shown})"
+    kept, others = holds_for(assumption)
+    such = f"no {'such ' if assumption else ''}{embedding}"
+    figures = f"loss value {rounded(value, 9)} nats; {such} goes below {rounded(lower_bound, 9)} ({shown})"
     if certified:
-        return f"Proven: {figures}."
+        return f"Proven{kept}: {figures}.{others}"
     allowed = tolerance * max(1.0, abs(value))
-    return f"NOT PROVEN: {figures}; a proof needs a gap of at most {allowed:.1e}. {advice}"
+    return f"NOT PROVEN{kept}: {figures}; a proof needs a gap of at most {allowed:.1e}. {advice}{others}"
+
+
+def holds_for(assumption: str) -> tuple[str, str]:
+    """What a proof takes for granted, as ' for ...' and as a sentence on what the others may do; both may be empty."""
+    if not assumption:
+        return "", ""
+    kept, _, others = assumption.partition("; ")
+    return f" for {kept}", f" {others[:1].upper()}{others[1:]}." if others else ""
 
 
 def effort(solver: dict[str, Any]) -> str:

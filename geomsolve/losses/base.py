@@ -58,6 +58,13 @@ class Loss(Choice):
             f"levels of the loss {self.name!r} are not known; {nearest(self.name, known)}", field="loss.name"
         )
 
+    def assumption(self, orbits: Orbits) -> str:
+        """For which embeddings the minimum of ``objective`` is a bound, and what the others may do; '' where for all.
+
+        Completes 'proven for ...'.
+        """
+        return ""
+
     def notes(self) -> tuple[str, ...]:
         """What a user should know about parameters that may not mean what was meant."""
         return ()

@@ -41,7 +41,7 @@ import numpy as np
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Alias, Loss, register
-from geomsolve.losses.parameters import FORM, HARDNESS, NEGATIVES, SAMPLING, TEMPERATURE
+from geomsolve.losses.parameters import FORM, HARDNESS, NEGATIVES, ONE_ENCODER, SAMPLING, TEMPERATURE
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.expectation import LogExpectation
 from geomsolve.objectives.hardness import HardNegatives
@@ -72,6 +72,9 @@ class Negatives(Loss):
     @property
     def reads_whole_set(self) -> bool:
         return self.negatives == inf
+
+    def assumption(self, orbits: Orbits) -> str:
+        return ONE_ENCODER if orbits.n_orbits > 1 else ""
 
     def _objective(self, orbits: Orbits, base: float, mean: bool) -> Objective:
         chance, own = negative_distribution(orbits, self.sampling)

@@ -56,6 +56,9 @@ class Sigmoid(Loss):
     def objective(self, orbits: Orbits) -> Objective:
         return SoftPlus(pair_mass(orbits, self.sampling), 1 / self.temperature, self.bias)
 
+    def assumption(self, orbits: Orbits) -> str:
+        return "one encoder, which embeds both halves of a pair; two encoders, as in SigLIP, may go lower"
+
     def levels(self, training: Training) -> Scale:
         orbits, batch, scale = training.orbits, training.size, 1 / self.temperature
         if training.views > 2:

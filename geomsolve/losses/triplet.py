@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Loss, register
-from geomsolve.losses.parameters import MARGIN, SAMPLING
+from geomsolve.losses.parameters import MARGIN, ONE_ENCODER, SAMPLING
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.levels import Optimum, Scale, Training
 from geomsolve.objectives.pairs import Hinge, pair_mass
@@ -40,6 +40,10 @@ class Triplet(Loss):
 
     def objective(self, orbits: Orbits) -> Objective:
         return Hinge(pair_mass(orbits, self.sampling), 1 - self.margin)
+
+    def assumption(self, orbits: Orbits) -> str:
+        # drawn iid, anchor and negative have the chance p_a p_b either way round
+        return ONE_ENCODER if orbits.n_orbits > 1 and self.sampling == "supervised" else ""
 
     def levels(self, training: Training) -> Scale:
         orbits = training.orbits

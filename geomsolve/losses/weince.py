@@ -23,7 +23,7 @@ import numpy as np
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Loss, register
 from geomsolve.losses.infonce import InfoNCE
-from geomsolve.losses.parameters import DELTA, SAMPLING, TAIL_SHAPE, TAIL_WEIGHT, TEMPERATURE
+from geomsolve.losses.parameters import DELTA, ONE_ENCODER, SAMPLING, TAIL_SHAPE, TAIL_WEIGHT, TEMPERATURE
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.logit import ConvexLogit, Indifferent
 from geomsolve.objectives.logsum import LogSum
@@ -72,3 +72,6 @@ class WEINCE(Loss):
             )
         outer = LogSum(chance, own + 1.0, mass, 1.0, unique_minimiser=True)
         return ConvexLogit(outer, self.temperature, self.tail_weight, self.tail_shape, self.delta or 1.0)
+
+    def assumption(self, orbits: Orbits) -> str:
+        return ONE_ENCODER if orbits.n_orbits > 1 else ""

@@ -13,7 +13,7 @@ from geomsolve.cli import ranges
 from geomsolve.cli.answers import deliver_both, setting
 from geomsolve.cli.options import Command, class_options, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import cosine_grid, effort, extreme_pair, proof_lines
+from geomsolve.cli.render import cosine_grid, effort, extreme_pair, holds_for, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.structure import angle_degrees, coinciding
 from geomsolve.questions.imbalance import Imbalance
@@ -72,11 +72,13 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
     if report.dimension_limited:
         screen.print(limited_lines(report))
     elif report.convex:
-        screen.print(proof_lines(report.value, report.lower_bound, report.gap, report.certified, tolerance))
+        proven = (report.value, report.lower_bound, report.gap, report.certified, tolerance)
+        screen.print(proof_lines(*proven, assumption=report.assumption or ""))
     else:
         screen.print(
-            f"Not certified, because this loss is not convex: best loss found {rounded(report.value, 9)} nats; no "
-            f"embedding goes below {rounded(report.lower_bound, 9)}, so it is within {report.gap:.1e} of the optimum."
+            f"Not certified, because this loss is not convex: best loss found {rounded(report.value, 9)} nats; "
+            f"{none_of(report)} goes below {rounded(report.lower_bound, 9)}, so it is within {report.gap:.1e} of the "
+            "optimum." + holds_for(report.assumption or "")[1]
         )
     unique = {
         True: "It is the only optimum.",
@@ -108,10 +110,16 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
 def limited_lines(report: ImbalanceReport) -> str:
     """How sure an answer in limited dimension is."""
     figures = f"loss value {rounded(report.value, 9)} nats, within {report.gap:.1e} of {rounded(report.lower_bound, 9)}"
+    kept, others = holds_for(report.assumption or "")
     return (
-        f"Best found, {'proven' if report.certified else 'not proven'}: {figures}, below which no embedding goes, "
-        "whatever its dimension."
+        f"Best found, {'proven' if report.certified else 'not proven'}{kept}: {figures}, below which "
+        f"{none_of(report)} goes, whatever its dimension.{others}"
     )
+
+
+def none_of(report: ImbalanceReport) -> str:
+    """That no embedding, or none of those that the proof is about, does what follows."""
+    return "no such embedding" if report.assumption else "no embedding"
 
 
 def sentence(report: ImbalanceReport) -> str:

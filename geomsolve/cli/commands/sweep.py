@@ -23,7 +23,7 @@ from geomsolve.cli.options import (
     stacked,
 )
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import chosen, colour, loss_phrase, sparkline
+from geomsolve.cli.render import chosen, colour, holds_for, loss_phrase, sparkline
 from geomsolve.errors import InputError
 from geomsolve.files import write_atomically
 from geomsolve.questions.sweep import Sweep
@@ -136,14 +136,17 @@ def show(report: SweepReport, screen: Console, *, quiet: bool) -> None:
             screen.print(f"Collapse of all smaller classes {happens} at {name} {number(change[name])}.")
     worst = max(row["gap"] for row in report.rows)
     points = counted(len(report.rows), "point")
+    kept, others = holds_for(report.assumption or "")
     if report.certified:
         everywhere = f"all {points}" if len(report.rows) > 1 else points
-        screen.print(f"Proven at {everywhere}: the loss is within {worst:.1e} of the best ({report.seconds:.2g} s).")
+        best = f"the loss is within {worst:.1e} of the best"
+        screen.print(f"Proven at {everywhere}{kept}: {best} ({report.seconds:.2g} s).{others}")
     elif report.problem.get("dim") is not None or "dim" in report.over:
         failed = sum(not row["certified"] for row in report.rows)
+        whose = f" This is{kept}.{others}" if kept else ""
         screen.print(
             f"At {failed} of {points} the limit on dimensions binds: there the geometry is the best found, and what "
-            f"any embedding can reach lies at most {worst:.1e} below."
+            f"any embedding can reach lies at most {worst:.1e} below.{whose}"
         )
     else:
         failed = sum(not row["certified"] for row in report.rows)

@@ -11,7 +11,7 @@ from rich.table import Table
 from geomsolve.analyses.threshold import ThresholdReport, threshold
 from geomsolve.cli.options import Command, class_options, loss_options, output_options, split_loss
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import loss_phrase
+from geomsolve.cli.render import holds_for, loss_phrase
 from geomsolve.questions.threshold import Threshold
 from geomsolve.words import listing, number
 
@@ -124,7 +124,8 @@ def how_sure(report: ThresholdReport) -> str:
             " Which classes share a point in between was suggested by solving and decided by the same matrix; a merger "
             "that begins and ends between two places looked at is not seen."
         )
-    return proof
+    kept, others = holds_for(report.assumption or "")
+    return f"{proof} All this is{kept}.{others}" if kept else proof
 
 
 def whereabouts(report: ThresholdReport) -> str:
