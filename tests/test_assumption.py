@@ -93,6 +93,9 @@ def test_which_losses_assume_something(run, flags, said):
 
 def test_the_assumption_stands_beside_every_proof(run):
     flags = ("--loss", "sigmoid", "--props", "0.9,0.06,0.04")
+    held = " ".join(run("imbalance", *flags, "--slack", 1e-3).stdout.split())
+    assert "no such embedding within that loss leaves a range" in held
+    assert "no embedding" not in held
     commands = {"threshold": (), "sweep": ("--over", "temperature=0.2,0.5"), "imbalance": ("--dim", 1)}
     for command, more in commands.items():
         answer = run(command, *flags, *more, "--json").json

@@ -87,13 +87,13 @@ def _grid(ranges: Ranges, names: list[str]) -> Table:
     return grid
 
 
-def closing(ranges: Ranges) -> list[str]:
-    """What the mean over minorities may be, and how sure the ranges are."""
+def closing(ranges: Ranges, embedding: str = "embedding") -> list[str]:
+    """What the mean over minorities may be, and how sure the ranges are; ``embedding`` is what they hold for."""
     lines = []
     if ranges.minority_mean is not None:
         lines.append(f"Mean cosine among all classes but the largest: {interval(ranges.minority_mean)}.")
     tight = all(pair.range.certified for pair in ranges.pairs)
-    proof = "Proven: no embedding within that loss leaves a range"
+    proof = f"Proven: no {embedding} within that loss leaves a range"
     lines.append(f"{proof}{', and some come to each end' if tight else '; some ends may not be reached'}.")
     if not ranges.complete:
         lines.append("Asked about: the pairs that the loss holds least and most firmly. --pairs a:b names others.")

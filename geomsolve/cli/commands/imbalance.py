@@ -77,7 +77,7 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
     else:
         screen.print(
             f"Not certified, because this loss is not convex: best loss found {rounded(report.value, 9)} nats; "
-            f"{none_of(report)} goes below {rounded(report.lower_bound, 9)}, so it is within {report.gap:.1e} of the "
+            f"no {whose(report)} goes below {rounded(report.lower_bound, 9)}, so it is within {report.gap:.1e} of the "
             "optimum." + holds_for(report.assumption or "")[1]
         )
     unique = {
@@ -97,7 +97,7 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
     if report.ranges is not None:
         screen.print(f"\n{ranges.opening(report.ranges)}", style="bold")
         screen.print(ranges.table(report.ranges))
-        for line in ranges.closing(report.ranges):
+        for line in ranges.closing(report.ranges, whose(report)):
             screen.print(line)
         screen.print()
     solver = report.solver
@@ -113,13 +113,13 @@ def limited_lines(report: ImbalanceReport) -> str:
     kept, others = holds_for(report.assumption or "")
     return (
         f"Best found, {'proven' if report.certified else 'not proven'}{kept}: {figures}, below which "
-        f"{none_of(report)} goes, whatever its dimension.{others}"
+        f"no {whose(report)} goes, whatever its dimension.{others}"
     )
 
 
-def none_of(report: ImbalanceReport) -> str:
-    """That no embedding, or none of those that the proof is about, does what follows."""
-    return "no such embedding" if report.assumption else "no embedding"
+def whose(report: ImbalanceReport) -> str:
+    """Any embedding, or one of those that the proof is about."""
+    return "such embedding" if report.assumption else "embedding"
 
 
 def sentence(report: ImbalanceReport) -> str:
