@@ -83,6 +83,11 @@ class Proof:
     certified: bool
     unique: bool | None = None
 
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Value, lower bound and gap in nats, and whether they are certified."""
+        return {"value": self.value, "lower_bound": self.lower_bound, "gap": self.gap, "certified": self.certified}
+
     @classmethod
     def of(cls, certificate: Certificate, unique: bool | None = None) -> Proof:
         """The proof that a certificate gives."""

@@ -151,6 +151,12 @@ def test_nobody_switches_on_the_name_of_a_loss(path):
             assert not words & set(REGISTRY), f"line {node.lineno}: a loss knows itself"
 
 
+def test_no_certificate_is_made_by_hand():
+    """All but the file of certificates take one that is there further: of a value, at another, above a bound."""
+    made = [relative(path) for path in MODULES if "Certificate(" in path.read_text()]
+    assert made == ["proof/certificate.py"]
+
+
 @pytest.mark.parametrize(
     "path", [p for p in MODULES if room(p) in ("gram", "objectives", "proof", "losses")], ids=relative
 )

@@ -65,8 +65,8 @@ def validate(problem: Problem) -> None:
     That is what the losses and solvers know, and what the function ``validate`` of the analysis knows, if it has one.
     """
     from geomsolve.analyses.expectation import refuse_unknown
+    from geomsolve.analyses.named import loss_of
     from geomsolve.gram.orbits import Orbits
-    from geomsolve.losses import make_loss
     from geomsolve.questions.base import LossProblem
     from geomsolve.questions.check import Composed
     from geomsolve.questions.classes import ClassProblem
@@ -77,7 +77,7 @@ def validate(problem: Problem) -> None:
         validate(problem.question)
     check_solver(problem.solver)
     if isinstance(problem, LossProblem):
-        loss = make_loss(problem.loss.name, problem.loss.parameters, instances=problem.instances)
+        loss = loss_of(problem)
         if isinstance(problem, ClassProblem) and any(getattr(problem, name) is not None for name in problem.SOURCES):
             orbits = Orbits.of(problem.proportions, problem.class_counts)
             refuse_oversize(orbits.n_orbits, field=problem.source)

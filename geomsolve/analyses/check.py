@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport, imbalance
+from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.realizable import realizable, target_of, weighting_of
 from geomsolve.analyses.realizable_report import RealizableReport
 from geomsolve.descent import require
@@ -29,7 +30,7 @@ from geomsolve.errors import InputError
 from geomsolve.gram.measure import Measurement, gram_error
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray, IntArray
-from geomsolve.losses import Loss, make_loss
+from geomsolve.losses import Loss
 from geomsolve.questions.check import OF_THE_DOCUMENT, Check, CheckWeighting
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.realizable import Realizable
@@ -172,8 +173,8 @@ class CheckReport(Report):
     def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
         """The JSON object; ``full`` includes the Gram matrices however many classes there are."""
         p = self.prediction
-        keys = ("value", "lower_bound", "gap", "certified", "unique", "structure", "gram")
-        plain = {**super().to_dict(**detail), "prediction": {key: getattr(p, key) for key in keys}}
+        said = {**p.figures, "unique": p.unique, "structure": p.structure, "gram": p.gram}
+        plain = {**super().to_dict(**detail), "prediction": said}
         plain["prediction"]["noun"] = p.latents.noun
         if not full and p.orbits.n_classes > FULL_GRAM:
             del plain["prediction"]["gram"], plain["descent"]["gram"]
@@ -223,26 +224,21 @@ def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) 
 
 def validate(problem: Check | CheckWeighting) -> None:
     """Raise :class:`InputError` for a loss that cannot be trained."""
-    if isinstance(problem, Check) and (why := missing(loss_of(problem))):
+    if isinstance(problem, Check) and (why := missing(loss_of(problem.question))):
         raise InputError(why, field="loss.name")
-
-
-def loss_of(problem: Check) -> Loss:
-    """The loss that is trained."""
-    return make_loss(problem.question.loss.name, problem.question.loss.parameters)
 
 
 def of_classes(problem: Check, device: torch.device) -> Sides:
     """A loss on classes, several features each; compared with the optimum of its plain loss."""
-    loss = loss_of(problem)
+    loss = loss_of(problem.question)
     trial = loss_trial(problem, loss, device)
     plain, companion = loss.plain()
     if problem.training.synthetic is not None:
         also = f"synthetic negatives {problem.training.synthetic}"
         companion = also if companion is None else f"{companion}, and {also}"
     stated = {name: getattr(problem.question, name) for name in problem.question.model_fields_set}
-    report = imbalance(Imbalance(**{**stated, "loss": {"name": plain.name, **plain.parameters()}}))
-    known: dict[str, Any] = {"loss": {"name": loss.name, **loss.parameters()}}
+    report = imbalance(Imbalance(**{**stated, "loss": plain.written}))
+    known: dict[str, Any] = {"loss": loss.written}
     if not loss.counts_are_samples:
         known["samples"] = len(trial.population)
     return Sides(trial, Prediction.of_loss(report), companion, known)
@@ -278,11 +274,8 @@ def samples_of_classes(problem: Check, loss: Loss) -> list[int]:
     if loss.counts_are_samples:
         if wanted is not None:
             raise InputError("the loss is of the samples that the counts say; leave this out", field="samples")
-        if asked.class_counts is None:
-            whole = loss.parameters().get("full_batch")
-            what, flag = ("a full batch", "full_batch") if whole else ("a batch without replacement", "replacement")
-            raise InputError(f"{what} needs class counts, not proportions", field=f"loss.{flag}")
-        return list(asked.class_counts)
+        loss.objective(Orbits.of(asked.proportions, asked.class_counts))  # which refuses proportions without counts
+        return list(asked.class_counts or ())
     from geomsolve.descent.population import apportion
 
     return apportion(asked.proportions, wanted or max(FEWEST_SAMPLES, SAMPLES_PER_CLASS * len(asked.proportions)))

@@ -19,13 +19,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport, imbalance
+from geomsolve.analyses.named import loss_of
 from geomsolve.descent.recipes import missing
 from geomsolve.errors import InputError
 from geomsolve.gram.measure import Measurement, gram_error
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify, names_of
 from geomsolve.gram.types import FloatArray, IntArray
-from geomsolve.losses import Loss, make_loss
+from geomsolve.losses import Loss
 from geomsolve.questions.compare import Compare
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.report import Report, jsonable, understood
@@ -122,10 +123,7 @@ class CompareReport(Report):
             "simplex_distance": found.simplex_distance,
         }
         plain["prediction"] = {
-            "value": p.value,
-            "lower_bound": p.lower_bound,
-            "gap": p.gap,
-            "certified": p.certified,
+            **p.proof.figures,
             "unique": p.unique,
             "structure": p.structure.kind,
         }
@@ -152,7 +150,7 @@ def compare(problem: Compare, *, progress: Progress | None = None) -> CompareRep
     """Answer the question of :class:`Compare`; ``progress`` is told the rows read, now and then."""
     validate(problem)
     codes, names, counts = problem.labels.codes, problem.labels.names, problem.labels.counts
-    loss = make_loss(problem.loss.name, problem.loss.parameters)
+    loss = loss_of(problem)
     shared = {"solver": problem.solver, "tolerance": problem.tolerance, "seed": problem.seed}
     prediction = imbalance(Imbalance(counts=counts.tolist(), names=names, loss=problem.loss.model_dump(), **shared))
     if prediction.structure.kind == "degenerate":
@@ -166,7 +164,7 @@ def compare(problem: Compare, *, progress: Progress | None = None) -> CompareRep
     error = gram_error(measured.gram, prediction.gram)
     on_data = loss_on_data(loss, scan.kept, codes[keep], counts, problem.seed)
     return CompareReport(
-        problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
+        problem=understood(problem, loss=loss.written),
         read=problem.read,
         names=names,
         counts=tuple(int(n) for n in counts),

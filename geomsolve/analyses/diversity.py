@@ -36,7 +36,7 @@ from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.proof.certificate import Certificate, certify
 from geomsolve.questions.diversity import Diversity
-from geomsolve.report import Effort, Proof, ProvenReport, understood
+from geomsolve.report import Effort, Proof, ProvenReport, jsonable, understood
 from geomsolve.solvers.choose import check_solver, solve_objective
 
 EXACT = 1e-10
@@ -46,18 +46,19 @@ WITNESSES = tuple(tenths / 10 for tenths in range(10, 0, -1))
 """The l of the maps h_l that are tried; l = 1 is the identity."""
 
 
-@dataclass(frozen=True)
-class Optimum:
+@dataclass(frozen=True, kw_only=True)
+class Optimum(Proof):
     """An embedding with its proof.  ``procrustes_error``: root mean square distance to the latents after the best
     rotation or reflection; ``gram`` (n, n)."""
 
-    value: float
-    lower_bound: float
-    gap: float
-    certified: bool
     rank: int
     procrustes_error: float
     gram: FloatArray
+
+    def plain(self, *, full: bool) -> dict[str, Any]:
+        """As JSON has it, the parts of the proof beside the rest; the Gram matrix if ``full``."""
+        said = {**self.figures, "rank": self.rank, "procrustes_error": self.procrustes_error}
+        return jsonable({**said, "gram": self.gram} if full else said)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class DiversityReport(ProvenReport):
     """
 
     command: ClassVar[str] = "diversity"
+    apart: ClassVar[tuple[str, ...]] = ("optimum", "other_optimum")
     flat: ClassVar[tuple[str, ...]] = ("unique", "certified", "solver")
     verdicts: ClassVar[tuple[str, ...]] = ("holds", "violated")
 
@@ -98,10 +100,9 @@ class DiversityReport(ProvenReport):
     def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
         """The JSON object; ``full`` includes the Gram matrices."""
         plain = super().to_dict(**detail)
-        plain["procrustes_error"] = plain["optimum"]["procrustes_error"]
-        for key in ("optimum", "other_optimum"):
-            if plain[key] is not None and not full:
-                del plain[key]["gram"]
+        plain["procrustes_error"] = self.optimum.procrustes_error
+        plain["optimum"] = self.optimum.plain(full=full)
+        plain["other_optimum"] = None if self.other_optimum is None else self.other_optimum.plain(full=full)
         return plain
 
 
@@ -151,10 +152,7 @@ def diversity(problem: Diversity) -> DiversityReport:
         rows = embed(gram)
         root = np.sqrt(mass)[:, None]
         return Optimum(
-            value=proof.value,
-            lower_bound=proof.lower_bound,
-            gap=proof.gap,
-            certified=proof.certified,
+            **vars(Proof.of(proof)),
             rank=int(np.sum(np.linalg.eigvalsh(gram) > structure_tolerance(max(proof.gap, 0.0)))),
             procrustes_error=procrustes(root * rows, root * points)[0],
             gram=gram,

@@ -16,13 +16,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from geomsolve.analyses.merging import structure_at
+from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.ranges import Ranges, ranges, refuse_ranges
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify, names_of
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses import Loss, make_loss
+from geomsolve.losses import Loss
 from geomsolve.objectives.base import Objective
-from geomsolve.proof.certificate import Certificate, certify
+from geomsolve.proof.certificate import certify
 from geomsolve.proof.collapse import nearest_collapse_temperature
 from geomsolve.proof.uniqueness import optimum_is_unique
 from geomsolve.questions.imbalance import Imbalance
@@ -144,7 +145,7 @@ def collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
 
 def imbalance(problem: Imbalance) -> ImbalanceReport:
     """Answer the question of :class:`Imbalance`, with a proof."""
-    loss = make_loss(problem.loss.name, problem.loss.parameters)
+    loss = loss_of(problem)
     orbits = Orbits.of(problem.proportions, problem.class_counts)
     refuse_oversize(orbits.n_orbits, field=problem.source)
     objective = loss.objective(orbits)
@@ -184,7 +185,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
         near = ranges(loss.objective, orbits, cosines, names, problem.slack, wanted)
     threshold = collapse_temperature(loss, orbits) if objective.decides else None
     return ImbalanceReport(
-        problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
+        problem=understood(problem, loss=loss.written),
         names=problem.class_names,
         orbits=orbits,
         orbit_cosines=cosines,
@@ -223,9 +224,7 @@ def flat_limit(objective: Objective, orbits: Orbits, answer: Answer) -> Answer |
     return replace(answer, solution=solution, certificate=proof)
 
 
-def best_in_dimension(
-    loss: Loss, orbits: Orbits, free: Answer, dim: int, *, seed: int, tolerance: float
-) -> tuple[Orbits, Answer]:
+def best_in_dimension(loss: Loss, orbits: Orbits, free: Answer, dim: int, seed: int) -> tuple[Orbits, Answer]:
     """The best found in ``dim`` dimensions, where the optimum ``free`` of the limit needs more; each class an orbit.
 
     No embedding whatever its dimension goes below the optimum's lower bound, so that is the lower bound here, too.
@@ -235,19 +234,18 @@ def best_in_dimension(
     objective = loss.objective(classes)
     began = time.perf_counter()
     solution, _ = solve_limited(objective, classes, orbits.lift(free.solution.cosines), dim, seed)
-    value, lower = objective.value(solution.cosines), free.certificate.lower_bound
-    proof = Certificate(value, lower, value - lower, free.certificate.min_eigenvalue, tolerance)
+    proof = free.certificate.at(objective.value(solution.cosines))
     return classes, Answer(solution, proof, solution.note, free.seconds + time.perf_counter() - began)
 
 
 def limit_dimension(problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer) -> ImbalanceReport:
     """The report in ``problem.dim`` dimensions, where the optimum ``free`` of the limit needs more."""
     assert problem.dim is not None
-    classes, answer = best_in_dimension(loss, orbits, free, problem.dim, seed=problem.seed, tolerance=problem.tolerance)
+    classes, answer = best_in_dimension(loss, orbits, free, problem.dim, problem.seed)
     solution, proof = answer.solution, answer.certificate
     structure = classify(classes, solution.cosines, proof.gap if proof.certified else 0.0, limited=True)
     return ImbalanceReport(
-        problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
+        problem=understood(problem, loss=loss.written),
         names=problem.class_names,
         orbits=classes,
         orbit_cosines=solution.cosines,

@@ -16,11 +16,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from geomsolve.analyses.named import loss_of
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.types import FloatArray, IntArray
-from geomsolve.losses import Alias, Loss, aliases, make_loss
+from geomsolve.losses import Alias, Loss, aliases
 from geomsolve.objectives.drawn_batches import Batches
 from geomsolve.objectives.levels import Optimum, Scale, Training
 from geomsolve.objectives.two_towers import TwoTowers
@@ -290,7 +291,7 @@ def validate(problem: Levels) -> None:
 def _understood(problem: Levels) -> tuple[Loss, Training, Scale, float]:
     """The loss, how it meets its samples, its levels and what they are multiplied by."""
     name = problem.loss.name
-    loss = make_loss(name, problem.loss.parameters, instances=problem.instances)
+    loss = loss_of(problem)
     _, alias = aliases().get(name, (None, None))
     training = Training(
         named=name,

@@ -33,9 +33,9 @@ import numpy as np
 
 from geomsolve.analyses.imbalance import collapse_temperature
 from geomsolve.analyses.merging import structure_at
+from geomsolve.analyses.named import loss_of
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, names_of
-from geomsolve.losses import make_loss
 from geomsolve.losses.infonce import Negatives as WithNegatives
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.joint import joint_objective
@@ -156,7 +156,7 @@ def _exp(x: float) -> float:
 def negatives(problem: Negatives) -> NegativesReport:
     """Answer the question of :class:`Negatives`, with a proof for every row."""
     joint = problem.joint_distribution
-    loss = make_loss(problem.loss.name, problem.loss.parameters)
+    loss = loss_of(problem)
     assert isinstance(loss, WithNegatives)
     settings = loss.parameters()
     temperature, decoupled = settings["temperature"], not loss.own
@@ -165,7 +165,7 @@ def negatives(problem: Negatives) -> NegativesReport:
 
     def objective(k: float, *, dcl: bool) -> Objective:
         if joint is None:
-            return make_loss("dcl" if dcl else "infonce", {**problem.loss.parameters, "negatives": k}).objective(orbits)
+            return loss.against(k, orbits, decoupled=dcl)
         sampling = settings["sampling"]
         return joint_objective(joint, orbits, decoupled=dcl, negatives=k, temperature=temperature, sampling=sampling)
 

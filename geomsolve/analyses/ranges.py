@@ -122,14 +122,7 @@ def refuse_ranges(objective: Objective) -> None:
 
 def every_pair(orbits: Orbits) -> list[tuple[int, int]]:
     """One pair of classes for every pair of orbits, and for every orbit of two or more classes."""
-    return [representatives(orbits, int(g), int(h)) for g, h in np.argwhere(np.triu(orbits.pairs > 0))]
-
-
-def representatives(orbits: Orbits, g: int, h: int) -> tuple[int, int]:
-    """Positions of two classes, one of orbit ``g`` and one of orbit ``h``, the first of their kind."""
-    first, second = np.flatnonzero(orbits.index == g), np.flatnonzero(orbits.index == h)
-    a, b = int(first[0]), int(second[1 if g == h else 0])
-    return min(a, b), max(a, b)
+    return [orbits.pair(int(g), int(h)) for g, h in np.argwhere(np.triu(orbits.pairs > 0))]
 
 
 def telling_pairs(objective: Objective, orbits: Orbits, cosines: FloatArray) -> list[tuple[int, int]]:
@@ -139,4 +132,4 @@ def telling_pairs(objective: Objective, orbits: Orbits, cosines: FloatArray) -> 
     g, h = np.nonzero(np.triu(orbits.pairs > 0))
     order = np.argsort(((strength + strength.T) / 2 / np.maximum(orbits.pairs, 1))[g, h], kind="stable")
     chosen = [(int(g[i]), int(h[i])) for i in (*order[:FEW], *order[max(FEW, order.size - FEW) :])]
-    return [representatives(orbits, *pair) for pair in chosen]
+    return [orbits.pair(*pair) for pair in chosen]

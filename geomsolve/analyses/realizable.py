@@ -109,7 +109,7 @@ def works_of(problem: Realizable) -> Callable[[dict[str, Any]], bool]:
 
 
 def _cases(problem: Realizable, weighting: Weighting) -> CasesReport:
-    large = 1.2 * weighting.parameters().get("sigma", 1.0) / np.sqrt(problem.temperature)
+    large = 1.2 * weighting.width / np.sqrt(problem.temperature)
     cases = []
     for about, labels in CASES:
         text = labels.format(large=large)
@@ -238,7 +238,7 @@ def _best(problem: Realizable, target: Target, verdict: Verdict) -> Best:
     began = time.perf_counter()
     orbits, latents, floor = target.orbits, target.latents, target.floor
     if verdict.obstacle == "zero weights" and target.approached(problem.eigenvalue_tolerance):
-        proof = Certificate(floor, floor, 0.0, 0.0, problem.tolerance)
+        proof = Certificate.of(floor, 0.0, 0.0, problem.tolerance)
         return Best(
             None, proof, _effort("closed form", "the floor is approached as points move apart", 0, began), orbits
         )
@@ -247,7 +247,7 @@ def _best(problem: Realizable, target: Target, verdict: Verdict) -> Best:
         cosines = latents.feasible(orbits, verdict.wanted)
         _, excess = target.residual(cosines)
         value = target.objective().value(cosines)
-        proof = Certificate(value, value - excess, excess, 0.0, problem.tolerance)
+        proof = Certificate.of(value, excess, 0.0, problem.tolerance)
         best = Best(cosines, proof, _effort("closed form", "the target is attained", 0, began), orbits)
     else:
         target.refuse_escaping()
@@ -261,7 +261,7 @@ def _best(problem: Realizable, target: Target, verdict: Verdict) -> Best:
         )
         solution, proof = answer.solution, answer.certificate
         if floor > proof.lower_bound:
-            proof = replace(proof, lower_bound=floor, gap=proof.value - floor)
+            proof = proof.above(floor)
         told = _effort(solution.name, answer.reason, solution.iterations, began)
         best = Best(solution.cosines, proof, told, orbits)
     if problem.dim is None or best.cosines is None:
@@ -285,8 +285,7 @@ def _limited(problem: Realizable, target: Target, best: Best, began: float) -> B
     start = target.orbits.lift(best.cosines)
     objective, unit = full.objective(), target.latents.unit
     solution, points = solve_limited(objective, full.orbits, start, problem.dim, problem.seed, unit=unit)
-    value, bound = objective.value(solution.cosines), best.certificate.lower_bound
-    proof = Certificate(value, bound, value - bound, 0.0, problem.tolerance)
+    proof = best.certificate.at(objective.value(solution.cosines))
     told = _effort(solution.name, f"{solution.note}; the bound is that without a limit", solution.iterations, began)
     return Best(solution.cosines, proof, told, full.orbits, points)
 

@@ -64,8 +64,7 @@ class RealizableReport(ProvenReport):
     @property
     def optimum(self) -> dict[str, Any]:
         """The best embedding with its proof: value, lower bound and gap in nats, and what ``best`` says."""
-        proof = {key: getattr(self, key) for key in ("value", "lower_bound", "gap", "certified")}
-        return {**proof, **self.best}
+        return {**self.proof.figures, **self.best}
 
     @property
     def headline(self) -> str:

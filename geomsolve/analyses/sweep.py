@@ -20,14 +20,15 @@ import numpy as np
 
 from geomsolve.analyses.imbalance import best_in_dimension, flat_limit
 from geomsolve.analyses.merging import structure_at
+from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.threshold import UNITS, Classes, collapse_changes, path_over, with_majority
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import angle_degrees, classify, names_of
-from geomsolve.losses import Loss, make_loss
+from geomsolve.losses import Loss
 from geomsolve.proof.collapse import has_majority
 from geomsolve.questions.sweep import WHOLE, Sweep
-from geomsolve.report import Report, understood
+from geomsolve.report import Proof, Report, understood
 from geomsolve.solvers.base import Answer
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
 
@@ -82,7 +83,7 @@ def profile(n_classes: int, factor: float, rule: str) -> tuple[float, ...]:
 
 def validate(problem: Sweep) -> None:
     """InputError for a parameter or value that makes no sense, without solving."""
-    loss = make_loss(problem.loss.name, problem.loss.parameters)
+    loss = loss_of(problem)
     for name, values in problem.over.items():
         if name not in OTHER_AXES and name not in loss.takes():
             known = nearest(name, [*loss.takes(), *OTHER_AXES])
@@ -119,7 +120,7 @@ def sweep(problem: Sweep) -> SweepReport:
     """Answer the question of :class:`Sweep`."""
     validate(problem)
     began = time.perf_counter()
-    loss = make_loss(problem.loss.name, problem.loss.parameters)
+    loss = loss_of(problem)
     rows, assumption = [], ""
     for values in itertools.product(*problem.over.values()):
         point = {name: _plain(name, value) for name, value in zip(problem.over, values, strict=True)}
@@ -134,7 +135,7 @@ def sweep(problem: Sweep) -> SweepReport:
         dim = point.get("dim", problem.dim)
         rows.append({**point, **row(problem, varied, orbits, answer, None if dim is None else int(dim))})
     return SweepReport(
-        problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
+        problem=understood(problem, loss=loss.written),
         over={name: [_plain(name, value) for value in values] for name, values in problem.over.items()},
         summary=summary(rows),
         rows=rows,
@@ -153,7 +154,7 @@ def row(problem: Sweep, loss: Loss, orbits: Orbits, answer: Answer, dim: int | N
     structure, rank = structure_at(loss.objective(orbits), orbits, answer)
     limited = dim is not None and rank > dim
     if limited and dim is not None:
-        orbits, answer = best_in_dimension(loss, orbits, answer, dim, seed=problem.seed, tolerance=problem.tolerance)
+        orbits, answer = best_in_dimension(loss, orbits, answer, dim, problem.seed)
         known = answer.certificate.gap if answer.certificate.certified else 0.0
         structure = classify(orbits, answer.solution.cosines, known, limited=True)
         rank = orbits.rank(answer.solution.cosines, structure.tolerance)
@@ -161,10 +162,7 @@ def row(problem: Sweep, loss: Loss, orbits: Orbits, answer: Answer, dim: int | N
     rarest = np.argsort(orbits.proportions[orbits.index], kind="stable")[:2]
     g, h = orbits.index[rarest]
     return {
-        "value": proof.value,
-        "lower_bound": proof.lower_bound,
-        "gap": proof.gap,
-        "certified": proof.certified,
+        **Proof.of(proof).figures,
         "structure": structure.kind,
         "groups": names_of(structure.groups, problem.class_names),
         "min_cosine": structure.min_cosine,

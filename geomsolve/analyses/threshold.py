@@ -20,9 +20,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from geomsolve.analyses.merging import PARTIAL_ORBITS, merging_path
+from geomsolve.analyses.named import loss_of
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
-from geomsolve.losses import Loss, make_loss
+from geomsolve.losses import Loss
 from geomsolve.objectives.base import Objective
 from geomsolve.proof.certificate import collapse_is_optimal
 from geomsolve.proof.collapse import TEMPERATURES, has_majority
@@ -93,24 +94,19 @@ def path_over(over: str, loss: Loss, classes: Classes) -> Path:
     """The path of ``over`` through a problem; InputError where the loss has no such parameter."""
     if over == "majority":
         return _over_majority(loss, classes)
-    if over not in loss.parameters() and not (over == "batch" and over in loss.takes()):
+    if over not in loss.takes():
         raise InputError(
             f"the loss {loss.name} has no {over}; it takes {', '.join(loss.takes()) or 'none'}", field="over"
         )
     orbits = Orbits.of(classes.proportions, classes.class_counts)
     given = getattr(loss, over)
-    population = {key: None for key in ("batch", "views", "replacement") if key in loss.takes()}
 
     def at(x: float) -> tuple[Objective, Orbits]:
-        if over == "batch" and x == inf:
-            return loss.replace(**population).objective(orbits), orbits
-        return loss.replace(**{over: int(x) if over != "temperature" and x < inf else x}).objective(orbits), orbits
+        return loss.varied(over, int(x) if over != "temperature" and x < inf else x).objective(orbits), orbits
 
     if over == "temperature":
         partial = _geometric(*PARTIAL_TEMPERATURES, PARTIAL_SCAN)
         return Path(over, at, _geometric(*TEMPERATURES, SCAN), partial, given)
-    if getattr(loss, "full_batch", False):
-        raise InputError("the full batch has one size; leave out --full-batch to vary the batch", field="over")
     least, most = loss.range_of(over, orbits)
     beyond = [round(x) for x in np.geomspace(EVERY, MOST_WHOLE, 13)][1:]
 
@@ -206,7 +202,7 @@ class ThresholdReport(Report):
 
 def threshold(problem: Threshold) -> ThresholdReport:
     """Answer the question of :class:`Threshold`."""
-    loss = make_loss(problem.loss.name, problem.loss.parameters)
+    loss = loss_of(problem)
     path = path_over(problem.over, loss, Classes(problem.proportions, problem.class_counts))
     objective, orbits = path.at(path.partial[0])
     names = problem.class_names
@@ -228,7 +224,7 @@ def threshold(problem: Threshold) -> ThresholdReport:
         stages = _stages(path, found, names)
     upwards = nearest is None or nearest.after
     return ThresholdReport(
-        problem=understood(problem, loss={"name": loss.name, **loss.parameters()}),
+        problem=understood(problem, loss=loss.written),
         names=names,
         proportions=problem.proportions,
         over=problem.over,
@@ -250,7 +246,7 @@ def threshold(problem: Threshold) -> ThresholdReport:
 
 def validate(problem: Threshold) -> None:
     """InputError for what the loss knows to be wrong, without looking for a threshold."""
-    loss = make_loss(problem.loss.name, problem.loss.parameters)
+    loss = loss_of(problem)
     path = path_over(problem.over, loss, Classes(problem.proportions, problem.class_counts))
     path.at(path.scan[0])
 

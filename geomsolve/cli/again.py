@@ -15,9 +15,9 @@ from typing import Any
 
 import click
 
+from geomsolve.analyses.named import loss_of
 from geomsolve.cli.main import flag_of
 from geomsolve.errors import InputError
-from geomsolve.losses import make_loss
 from geomsolve.questions.base import LossProblem, Problem
 from geomsolve.questions.check import Composed
 from geomsolve.questions.kinds import kind_of
@@ -92,8 +92,7 @@ def _meaning(problem: dict[str, Any]) -> dict[str, Any] | None:
         plain = made.model_dump(exclude=ABOUT)
         asked = made.question if isinstance(made, Composed) else made
         if isinstance(asked, LossProblem):
-            loss = make_loss(asked.loss.name, asked.loss.parameters, instances=asked.instances)
-            plain["loss"] = {"name": asked.loss.name, **loss.parameters()}
+            plain["loss"] = {**loss_of(asked).written, "name": asked.loss.name}
     except InputError:
         return None
     return plain

@@ -43,10 +43,10 @@ def loss_notes(problem: Problem) -> tuple[str, ...]:
     """What the loss of a problem has to say about its parameters; what is wrong with them is told later."""
     if not isinstance(problem, LossProblem):
         return ()
-    from geomsolve.losses import make_loss
+    from geomsolve.analyses.named import loss_of
 
     try:
-        return make_loss(problem.loss.name, problem.loss.parameters, instances=problem.instances).notes()
+        return loss_of(problem).notes()
     except InputError:
         return ()
 

@@ -200,6 +200,12 @@ class Orbits:
         pairs *= self.sizes[:, None]
         return pairs
 
+    def pair(self, g: int, h: int) -> tuple[int, int]:
+        """Positions, ascending, of two classes, one of orbit ``g`` and one of orbit ``h``, each the first there is."""
+        first, second = np.flatnonzero(self.index == g), np.flatnonzero(self.index == h)
+        a, b = int(first[0]), int(second[1 if g == h else 0])
+        return min(a, b), max(a, b)
+
     def lift(self, cosines: FloatArray) -> FloatArray:
         """The (K, K) Gram matrix of orbit cosines (m, m)."""
         gram = cosines[np.ix_(self.index, self.index)]

@@ -39,13 +39,14 @@ class Loss(Choice):
     ``needs_classes``: under its own name it says nothing about samples without classes.  ``spelled``: what parameters
     are called in text, where their names do not say enough.  ``recipe``: dotted name of the module that trains a loss
     from elsewhere (``descent/recipes``); None for a loss of this project, whose recipe is found by its name, and for
-    one that has none.
+    one that has none.  ``tends_to_cross_entropy``: with ever more negatives, as do those of ``losses/infonce.py``.
     """
 
     aliases: ClassVar[tuple[Alias, ...]] = ()
     needs_classes: ClassVar[bool] = False
     spelled: ClassVar[dict[str, str]] = {}
     recipe: ClassVar[str | None] = None
+    tends_to_cross_entropy: ClassVar[bool] = False
 
     @abstractmethod
     def objective(self, orbits: Orbits) -> Objective:
@@ -81,6 +82,10 @@ class Loss(Choice):
         """The least and the most, maybe inf, that a whole-numbered parameter ``name`` can be for these classes."""
         return 1, inf
 
+    def varied(self, name: str, value: float) -> Loss:
+        """The same loss with a numeric parameter at another value; inf for a whole number is the limit of many."""
+        return self.replace(**{name: value})
+
     def plain(self) -> tuple[Loss, str | None]:
         """The convex loss that this one is compared with, and in words what this one adds to it (None: nothing)."""
         return self, None
@@ -94,6 +99,11 @@ class Loss(Choice):
     def counts_are_samples(self) -> bool:
         """Whether it is about the very samples that the class counts count, not about proportions."""
         return False
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """As JSON and problem files have it: its name with every parameter that is in force."""
+        return {"name": self.name, **self.parameters()}
 
     def replace(self, **changes: Any) -> Loss:
         """The same loss with some parameters changed."""

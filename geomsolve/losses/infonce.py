@@ -58,6 +58,7 @@ class Negatives(Loss):
     """What InfoNCE and DCL share; ``own`` is a0, 1 where the positive stands in the denominator and 0 where not."""
 
     own: ClassVar[float]
+    tends_to_cross_entropy: ClassVar[bool] = True
 
     temperature: float = parameter(TEMPERATURE, 0.1)
     negatives: float = parameter(NEGATIVES, inf)
@@ -104,6 +105,10 @@ class Negatives(Loss):
             scale=scale,
             unique_minimiser=base > 0 or k > 1,
         )
+
+    def against(self, negatives: float, orbits: Orbits, *, decoupled: bool) -> Objective:
+        """The sum form with so many ``negatives``, the positive in the denominator or, ``decoupled``, not."""
+        return self.replace(negatives=negatives)._objective(orbits, 0.0 if decoupled else 1.0, False)
 
     def points(self, batch: int | None) -> int:
         """An anchor and its negatives, which are different samples, at least."""

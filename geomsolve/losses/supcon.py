@@ -127,9 +127,16 @@ class SupCon(Loss):
             unique_minimiser=True,
         )
 
+    def varied(self, name: str, value: float) -> SupCon:
+        if name == "batch" and value == inf:
+            return replace(self, batch=None, views=None, replacement=None)
+        return replace(self, **{name: value})  # type: ignore[arg-type]
+
     def range_of(self, name: str, orbits: Orbits) -> tuple[float, float]:
         if name != "batch":
             return super().range_of(name, orbits)
+        if self.full_batch:
+            raise InputError("the full batch has one size; leave out --full-batch to vary the batch", field="over")
         most = inf
         if self.replacement == "no" and orbits.counts is not None:
             most = float(orbits.sizes @ orbits.counts)

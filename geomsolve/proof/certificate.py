@@ -71,6 +71,11 @@ class Certificate:
         gap = self.value - bound
         return replace(self, lower_bound=bound, gap=gap, min_eigenvalue=min(self.min_eigenvalue, -gap))
 
+    def at(self, value: float) -> Certificate:
+        """The same bound below another value of the loss; a bound above that value is so by rounding."""
+        bound = min(self.lower_bound, value)
+        return replace(self, value=value, lower_bound=bound, gap=value - bound)
+
     def scaled(self, times: float, plus: float = 0.0, *, unit: float = 1.0) -> Certificate:
         """The certificate of ``times`` > 0 times the value plus ``plus``, in multiples ``unit`` of a nat."""
         value, gap = times * self.value + plus, times * self.gap

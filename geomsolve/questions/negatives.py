@@ -15,13 +15,22 @@ from geomsolve.questions.data import Matrix
 from geomsolve.reading.lists import read_numbers
 from geomsolve.reading.matrices import read_matrix
 from geomsolve.reading.source import FloatArray
+from geomsolve.registry import LOSSES
 
-LOSSES = ("infonce", "dcl")
+DEFAULT = "infonce"
+"""The loss, unless another is named."""
+
 TAKEN = ("temperature", "sampling")
 """Parameters that the question takes with the loss."""
 
 MOST_NEGATIVES = 10**9
 """Largest k that is asked about: beyond it R(k) differs from its limit by less than the gap of a certified answer."""
+
+
+def answered() -> list[str]:
+    """Names of the losses that the question is about, the one by default first."""
+    found = [name for name, cls in LOSSES.items() if cls.tends_to_cross_entropy]
+    return sorted(found, key=lambda name: (name != DEFAULT, name))
 
 
 class Negatives(ClassProblem, LossProblem):
@@ -34,7 +43,7 @@ class Negatives(ClassProblem, LossProblem):
     SOURCES: ClassVar[tuple[str, ...]] = (*ClassProblem.SOURCES, "joint")
 
     kind: Literal["negatives"] = "negatives"
-    loss: LossChoice = LossChoice(name=LOSSES[0])
+    loss: LossChoice = LossChoice(name=DEFAULT)
     negatives: tuple[int, ...] = Field((1, 4, 16, 64, 256), description="numbers of negatives k")
     accuracy: float = Field(0.01, ge=1e-6, le=10, description="wanted distance from the limit, in nats")
     joint: Matrix | None = Field(None, description="joint distribution of anchor and positive, in place of classes")
@@ -43,7 +52,7 @@ class Negatives(ClassProblem, LossProblem):
     @classmethod
     def _loss_by_name(cls, value: Any) -> Any:
         given = {"name": value} if isinstance(value, str) else value
-        return {"name": LOSSES[0], **given} if isinstance(given, dict) else given
+        return {"name": DEFAULT, **given} if isinstance(given, dict) else given
 
     @field_validator("negatives", mode="before")
     @classmethod
@@ -71,8 +80,9 @@ class Negatives(ClassProblem, LossProblem):
     @field_validator("loss")
     @classmethod
     def _has_a_limit(cls, loss: LossChoice) -> LossChoice:
-        if loss.name not in LOSSES:
-            raise ValueError(f"wanted {' or '.join(LOSSES)}, whose limit is the cross-entropy, got {loss.name!r}")
+        known = answered()
+        if loss.name not in known:
+            raise ValueError(f"wanted {' or '.join(known)}, whose limit is the cross-entropy, got {loss.name!r}")
         for key in loss.parameters:
             if key not in TAKEN:
                 raise ValueError(f"this question takes a temperature and a sampling with the loss, not {key!r}")

@@ -16,7 +16,7 @@ from geomsolve.reading.table import Table
 from geomsolve.registry import TEMPERATURE, WEIGHTINGS, Registry
 
 if TYPE_CHECKING:
-    from geomsolve.gram.types import FloatArray
+    from geomsolve.reading.source import FloatArray
 
 
 class Realizable(Problem):

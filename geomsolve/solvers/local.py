@@ -13,7 +13,7 @@ import numpy as np
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.base import Objective
-from geomsolve.proof.certificate import TOLERANCE, Certificate
+from geomsolve.proof.certificate import TOLERANCE
 from geomsolve.solvers.base import Answer
 from geomsolve.solvers.manifold import INWARD, interior, solve_manifold
 
@@ -40,8 +40,8 @@ def solve_locally(
     found = [solve_manifold(objective, orbits, start=start) for start in starts]
     values = [objective.value(solution.cosines) for solution in found]
     best = int(np.argmin(values))
-    value, bound = values[best], min(convex.certificate.lower_bound, values[best])
-    proof = Certificate(value, bound, value - bound, convex.certificate.min_eigenvalue, tolerance)
+    value = values[best]
+    proof = convex.certificate.at(value)
     agree = sum(v <= value + tolerance * max(1.0, abs(value)) for v in values)
     reason = f"the loss is not convex: the best of {len(starts)} local searches, reached by {agree} of them"
     return Answer(found[best], proof, reason, convex.seconds + time.perf_counter() - began)

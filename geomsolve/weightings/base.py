@@ -92,6 +92,11 @@ class Weighting(Choice):
         """Whether log w stays as it is when the temperature of the latents changes, so that tau log w changes."""
         return True
 
+    @property
+    def width(self) -> float:
+        """The distance between labels that counts as one, in their unit; reference label sets are made to it."""
+        return 1.0
+
     def rescaled(self, ratio: float) -> dict[str, float]:
         """Values of its parameters, any one of which multiplies log w by ``ratio``."""
         return {}

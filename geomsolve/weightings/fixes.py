@@ -52,7 +52,5 @@ def _weaker(weighting: Weighting, target: Target, rtol: float) -> Iterator[Fix]:
         t = target.temperature * ratio
         yield Fix("temperature", t, f"the largest temperature that works is {t:.6g}", {"temperature": t})
     for name, value in weighting.rescaled(ratio).items():
-        if name == "epsilon" and value > 1:
-            continue
         what = name.replace("_", " ")
         yield Fix(name, value, f"the smallest {what} that works is {value:.6g}", {name: value})

@@ -60,6 +60,10 @@ class YAware(Weighting):
             raise InputError(f"labels lie up to {apart.max():.3g} sigma apart; give a larger sigma", field="sigma")
         return KERNELS[self.kernel].log(apart)
 
+    @property
+    def width(self) -> float:
+        return self.sigma
+
     def rescaled(self, ratio: float) -> dict[str, float]:
         return sharpened(KERNELS[self.kernel].power, self.sigma, ratio)
 

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -219,8 +218,7 @@ def pairs_table(report: CheckReport) -> Table:
 
 def pair(report: CheckReport, at: tuple[int, int]) -> str:
     """Two classes or samples, one in each of the orbits ``at``, as a phrase."""
-    index, names = report.prediction.orbits.index, report.prediction.names
-    first, second = np.flatnonzero(index == at[0]), np.flatnonzero(index == at[1])
-    a, b = sorted((int(first[0]), int(second[1] if at[0] == at[1] else second[0])))
+    names = report.prediction.names
+    a, b = report.prediction.orbits.pair(*at)
     noun = "classes" if isinstance(report.prediction.report, ImbalanceReport) else "labels"
     return f"{noun} {names[a]} and {names[b]}"

@@ -68,7 +68,7 @@ def show(report: DiversityReport, screen: Console, *, quiet: bool) -> None:
         "entropic floor: reached only where the embedding's cosines predict the positives exactly.\n"
     )
     tolerance = problem["tolerance"]
-    screen.print(proof_lines(optimum.value, optimum.lower_bound, optimum.gap, optimum.certified, tolerance))
+    screen.print(proof_lines(**optimum.figures, tolerance=tolerance))
     screen.print(
         {
             True: "It is the only optimum.",
@@ -120,7 +120,7 @@ def table(report: DiversityReport) -> Table:
         grid.add_column(title, justify="right", no_wrap=True)
 
     def add(name: str, value: float, *rest: str) -> None:
-        above = value - report.optimum.value
+        above = value - report.value
         grid.add_row(name, f"{value:z.5f}", f"{max(above, 0.0):.5f}", *rest)
 
     add("the latents", report.identity["value"], str(report.dim), "0")

@@ -225,11 +225,7 @@ def geometry(report: ImbalanceReport) -> str:
 
 def pair(report: ImbalanceReport, orbits: tuple[int, int]) -> str:
     """Two orbits as a phrase, by the name of a class in each."""
-    first = np.flatnonzero(report.orbits.index == orbits[0])
-    second = np.flatnonzero(report.orbits.index == orbits[1])
-    a = first[0]
-    b = second[1] if orbits[0] == orbits[1] else second[0]
-    a, b = min(a, b), max(a, b)
+    a, b = report.orbits.pair(*orbits)
     return f"classes {report.names[a]} and {report.names[b]}"
 
 

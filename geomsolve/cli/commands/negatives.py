@@ -15,7 +15,7 @@ from geomsolve.cli.output import Output
 from geomsolve.cli.render import proof_lines
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.losses.parameters import SAMPLING, TEMPERATURE
-from geomsolve.questions.negatives import LOSSES, Negatives
+from geomsolve.questions.negatives import Negatives, answered
 from geomsolve.words import counted, listing, number
 
 LOSS_FLAGS = {"loss": "name", "temperature": "temperature", "sampling": "sampling"}
@@ -30,7 +30,7 @@ LOSS_FLAGS = {"loss": "name", "temperature": "temperature", "sampling": "samplin
 )
 @click.option("--negatives", metavar="LIST", help="Numbers of negatives (default 1,4,16,64,256).")
 @click.option("--accuracy", type=float, metavar="NATS", help="Wanted distance from the limit (default 0.01).")
-@click.option("--loss", metavar="|".join(LOSSES), help="The loss (default infonce); dcl leaves the positive out.")
+@click.option("--loss", metavar="|".join(answered()), help="The loss (default infonce); dcl leaves the positive out.")
 @click.option(*TEMPERATURE.flags, TEMPERATURE.name, metavar=TEMPERATURE.metavar, help=TEMPERATURE.help)
 @click.option(*SAMPLING.flags, SAMPLING.name, metavar=SAMPLING.metavar, help=SAMPLING.help)
 @solver_options

@@ -1,0 +1,11 @@
+"""What a question names: the loss, made with its parameters."""
+
+from __future__ import annotations
+
+from geomsolve.losses import Loss, make_loss
+from geomsolve.questions.base import LossProblem
+
+
+def loss_of(problem: LossProblem) -> Loss:
+    """The loss of a problem; raises :class:`geomsolve.InputError` for what it does not take."""
+    return make_loss(problem.loss.name, problem.loss.parameters, instances=problem.instances)
