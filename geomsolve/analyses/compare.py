@@ -277,7 +277,8 @@ def loss_on_data(loss: Loss, kept: FloatArray, codes: IntArray, counts: IntArray
         return LossOnData(None, missing=why)
     if loss.counts_are_samples and codes.size < counts.sum():
         most = WHOLE_SAMPLES if loss.reads_whole_set else DRAWN_SAMPLES
-        return LossOnData(None, missing=f"a loss of the whole set is evaluated for at most {most:,} samples")
+        what = "a full batch, or batches without replacement,"
+        return LossOnData(None, missing=f"a loss of {what} is evaluated for at most {most:,} samples")
     import torch
 
     from geomsolve.descent.population import Population

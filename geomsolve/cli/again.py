@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from geomsolve.analyses.named import loss_of
-from geomsolve.cli.main import flag_of
+from geomsolve.cli.main import cli, flag_of
 from geomsolve.errors import InputError
 from geomsolve.questions.base import LossProblem, Problem
 from geomsolve.questions.check import Composed
@@ -49,7 +49,8 @@ def command_of(row: Row) -> str:
 def by_flags(row: Row, problem: dict[str, Any], wanted: dict[str, Any] | None) -> list[str] | None:
     """The words of the row's own command, or None where they would mean another problem than ``wanted``."""
     command: click.Command = importlib.import_module(f"geomsolve.cli.commands.{row['command']}").command
-    taken = command.get_params(click.Context(command))
+    above = click.Context(cli, **cli.context_settings)  # click remembers the flags of help that it meets first
+    taken = command.get_params(click.Context(command, parent=above))
     flags = {flag for parameter in taken for flag in parameter.opts if isinstance(parameter, click.Option)}
     arguments = {parameter.name for parameter in taken if isinstance(parameter, click.Argument)}
     words = ["geomsolve", str(row["command"])]

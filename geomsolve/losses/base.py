@@ -12,7 +12,7 @@ import dataclasses
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import inf
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
@@ -82,7 +82,7 @@ class Loss(Choice):
         """The least and the most, maybe inf, that a whole-numbered parameter ``name`` can be for these classes."""
         return 1, inf
 
-    def varied(self, name: str, value: float) -> Loss:
+    def varied(self, name: str, value: float) -> Self:
         """The same loss with a numeric parameter at another value; inf for a whole number is the limit of many."""
         return self.replace(**{name: value})
 
@@ -105,7 +105,7 @@ class Loss(Choice):
         """As JSON and problem files have it: its name with every parameter that is in force."""
         return {"name": self.name, **self.parameters()}
 
-    def replace(self, **changes: Any) -> Loss:
+    def replace(self, **changes: Any) -> Self:
         """The same loss with some parameters changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 

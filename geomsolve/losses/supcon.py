@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf, log
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -127,10 +127,10 @@ class SupCon(Loss):
             unique_minimiser=True,
         )
 
-    def varied(self, name: str, value: float) -> SupCon:
+    def varied(self, name: str, value: float) -> Self:
         if name == "batch" and value == inf:
-            return replace(self, batch=None, views=None, replacement=None)
-        return replace(self, **{name: value})  # type: ignore[arg-type]
+            return self.replace(batch=None, views=None, replacement=None)
+        return super().varied(name, value)
 
     def range_of(self, name: str, orbits: Orbits) -> tuple[float, float]:
         if name != "batch":

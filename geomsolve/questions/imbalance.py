@@ -30,6 +30,8 @@ class Imbalance(ClassProblem, LossProblem):
     @classmethod
     def _read_pairs(cls, value: Any) -> Any:
         """``a:b,c:d`` as pairs of names; a list may hold such texts too."""
+        if value is None:
+            return None
         written = value.split(",") if isinstance(value, str) else value
         if not isinstance(written, (list, tuple)):
             raise ValueError(f"wanted pairs of classes, as in a:b,a:c, got {value!r}")
