@@ -215,6 +215,7 @@ def test_looking_around_loads_nothing_heavy(code):
     ],
     ids=["names", "imbalance-help", "list"],
 )
+@pytest.mark.slow
 def test_asking_how_loads_no_solver(code):
     assert not loaded_after(code) & (HEAVY - {"scipy", "numpy"})
 

@@ -538,6 +538,7 @@ def test_an_internal_error_shows_no_traceback_unless_asked(run, monkeypatch):
 # --- in a process of its own -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_installed_command_and_the_module_are_the_same(tmp_path):
     args = ("imbalance", "--props", "0.7,0.2,0.1", "--json")
     one = shell(*args, cwd=tmp_path)
@@ -564,6 +565,7 @@ def test_the_installed_command_and_the_module_are_the_same(tmp_path):
         ("imbalance --props 0.7,0.2", 2),
     ],
 )
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_changes_no_exit_code(args, code):
     process = subprocess.run(
         f"{shlex.quote(str(Path(sys.executable).parent / 'geomsolve'))} {args} | true; exit ${{PIPESTATUS[0]}}",
@@ -577,6 +579,7 @@ def test_a_reader_that_leaves_early_changes_no_exit_code(args, code):
     assert process.stderr.count("\n") == (code == 2)
 
 
+@pytest.mark.slow
 def test_standard_input_in_a_pipe():
     done = shell("imbalance", "--counts", "-", "--json", input="6\n3\n3\n")
     assert done.returncode == 0

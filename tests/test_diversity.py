@@ -282,6 +282,7 @@ def test_the_command_refuses_bad_flags(run, flags):
     assert done.stderr.startswith("Error: ")
 
 
+@pytest.mark.slow
 def test_the_picture_shows_the_witnesses_above_the_optimum(run, tmp_path):
     pytest.importorskip("matplotlib")
     from geomsolve.plots import draw

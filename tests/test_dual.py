@@ -126,6 +126,7 @@ def test_balanced_classes_form_the_simplex():
     assert found.iterations == 0
 
 
+@pytest.mark.slow
 def test_a_thousand_long_tailed_classes():
     counts = np.array([round(5 + 1275 * (i / 999) ** 6) for i in range(1000)])
     orbits = Orbits.of(counts / counts.sum())
@@ -185,6 +186,7 @@ ADVERSARIAL = [
 
 @pytest.mark.parametrize("props", ADVERSARIAL, ids=lambda p: f"{len(p)} from {max(p):.3g} to {min(p):.3g}")
 @pytest.mark.parametrize("temperature", [0.01, 0.1, 1.0, 10.0, 100.0])
+@pytest.mark.slow
 def test_adversarial_proportions_are_certified(props, temperature):
     orbits = Orbits.of(np.array(props) / sum(props))
     for name, more in (

@@ -78,6 +78,7 @@ def brute_interval(matrix, ones, grid):
 
 @given(st.integers(0, 10**6), st.integers(2, 6), st.booleans(), st.booleans())
 @settings(max_examples=80, deadline=None)
+@pytest.mark.slow
 def test_shift_interval_agrees_with_a_scan(seed, m, repeated, uncoupled):
     random = np.random.default_rng(seed)
     ones = np.sqrt(random.integers(1, 4, m).astype(float)) if repeated else np.ones(m)

@@ -130,6 +130,7 @@ def test_solvers_agree(views):
     assert values["manifold"] == pytest.approx(full, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_two_single_samples_may_be_anywhere_in_one_view():
     """Two classes of one sample have no positive ever, and their cosine does not enter."""
     loss = {"name": "supcon", "temperature": 0.5, "batch": 5, "views": 1, "replacement": "no"}

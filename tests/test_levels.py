@@ -82,6 +82,7 @@ def test_levels_are_values_of_the_batch_loss_itself():
     assert report.random_start == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / len(drawn) ** 0.5)
 
 
+@pytest.mark.slow
 def test_random_batches_are_the_mean_over_batches():
     props = [0.6, 0.3, 0.1]
     report = ask({"name": "supcon", "temperature": 0.5}, batch=16, props=props, views=3)

@@ -177,6 +177,7 @@ def test_a_realizable_density_ratio_gives_one_geometry_for_every_k():
     assert report.certified
 
 
+@pytest.mark.slow
 def test_thresholds_are_the_published_critical_shares():
     """Majority shares at which collapse sets in at temperature 1, iid sampling, sum form, by k."""
     for k, share in ((1, 0.80749), (2, 0.84024), (8, 0.890378), (64, 0.918546)):
@@ -331,6 +332,7 @@ def test_the_command_refuses_bad_flags(run, flags):
     assert done.stderr.startswith("Error: ")
 
 
+@pytest.mark.slow
 def test_the_picture_shows_the_curve_between_its_bounds(run, tmp_path):
     pytest.importorskip("matplotlib")
     from geomsolve.plots import draw

@@ -22,6 +22,7 @@ def test_imbalance_of_one_view(run):
     assert answer["problem"]["loss"]["views"] == 1
 
 
+@pytest.mark.slow
 def test_all_solvers_and_the_full_size_program_agree():
     parameters = {"temperature": 1.0, "batch": 5, "views": 1}
     props = [0.7, 0.2, 0.1]

@@ -54,6 +54,7 @@ def made_up(k):
 
 
 @pytest.mark.parametrize("suffix", MAGIC)
+@pytest.mark.slow
 def test_formats_are_what_they_say_and_repeat_exactly(suffix):
     answer = made_up(3)
     picture = plots.render(answer, suffix)
@@ -137,6 +138,7 @@ def test_lines_of_merged_classes_meet():
     assert second.get_xdata()[1] == pytest.approx(answer["threshold"]["value"])
 
 
+@pytest.mark.slow
 def test_other_answers_can_be_drawn():
     for problem in (
         Threshold(props=[0.9, 0.1]),

@@ -87,6 +87,7 @@ def test_no_random_embedding_is_better(counts, case, seed):
 
 @few
 @given(counts_of_classes, st.floats(0.02, 5.0))
+@pytest.mark.slow
 def test_soft_supcon_is_equiangular_exactly_when_epsilon_allows(counts, tau):
     """Realizable iff epsilon >= exp(-K / ((K - 1) tau)), whatever the proportions; then cosine 1 + tau log epsilon."""
     k = len(counts)

@@ -78,6 +78,7 @@ def test_large_batches_without_replacement_lack_a_class_as_the_urn_says():
     assert Batches(orbits_of(*counts), 5007, 1, finite=True).lacks_a_class() == 0.0
 
 
+@pytest.mark.slow
 def test_a_loader_is_not_accused(run):
     """Counts 110, 7, 7, batch 64, two views, temperature .5: the optimum is 4.470 without replacement, 4.477 with."""
     flags = {"loss": {"name": "supcon", "temperature": 0.5}, "counts": [110, 7, 7], "batch": 64}

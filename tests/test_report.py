@@ -111,6 +111,7 @@ class Outline(html.parser.HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_and_loads_nothing(made):
     folder, _ = made
     text = (folder / "page.html").read_text()
@@ -123,6 +124,7 @@ def test_the_page_is_whole_and_loads_nothing(made):
     assert "default-src 'none'" in text
 
 
+@pytest.mark.slow
 def test_the_page_says_what_the_rows_hold(made):
     folder, rows = made
     text = (folder / "page.html").read_text()
@@ -140,6 +142,7 @@ def test_the_page_says_what_the_rows_hold(made):
     assert "sum to 0.9" in text
 
 
+@pytest.mark.slow
 def test_the_command_of_a_row_gives_its_answer_again(made, run):
     _, rows = made
     for row in rows:

@@ -252,6 +252,7 @@ def test_equal_classes_merge_by_themselves_with_others_near(counts):
         assert distance < 1e-10 if together else distance > 1e-5
 
 
+@pytest.mark.slow
 def test_partial_merging_in_the_command(run):
     arguments = ["threshold", "--counts", "100,10,10,12,3", "--loss", "soft-supcon", "--epsilon", "0.01"]
     steps = run(*arguments, "--json").json["path"]
