@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from geomsolve.analyses.check import CheckReport
     from geomsolve.analyses.compare import CompareReport
     from geomsolve.analyses.diversity import DiversityReport
+    from geomsolve.analyses.find_levels import FoundLevelsReport
     from geomsolve.analyses.imbalance import ImbalanceReport
     from geomsolve.analyses.levels import LevelsReport
     from geomsolve.analyses.negatives import NegativesReport
@@ -57,6 +58,7 @@ _HOMES = {
     "CompareReport": "geomsolve.analyses.compare",
     "Diversity": "geomsolve.questions.diversity",
     "DiversityReport": "geomsolve.analyses.diversity",
+    "FoundLevelsReport": "geomsolve.analyses.find_levels",
     "GeomsolveError": "geomsolve.errors",
     "Imbalance": "geomsolve.questions.imbalance",
     "ImbalanceReport": "geomsolve.analyses.imbalance",
@@ -95,6 +97,7 @@ __all__ = [
     "CompareReport",
     "Diversity",
     "DiversityReport",
+    "FoundLevelsReport",
     "GeomsolveError",
     "Imbalance",
     "ImbalanceReport",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 if TYPE_CHECKING:
     from geomsolve.analyses.check import CheckReport
     from geomsolve.analyses.compare import CompareReport
+    from geomsolve.analyses.find_levels import FoundLevelsReport
     from geomsolve.analyses.imbalance import ImbalanceReport
     from geomsolve.analyses.levels import LevelsReport
     from geomsolve.analyses.realizable_report import CasesReport, RealizableReport
@@ -40,7 +41,7 @@ def solve(problem: Threshold) -> ThresholdReport: ...
 @overload
 def solve(problem: Sweep) -> SweepReport: ...
 @overload
-def solve(problem: Levels) -> LevelsReport: ...
+def solve(problem: Levels) -> LevelsReport | FoundLevelsReport: ...
 @overload
 def solve(problem: Compare) -> CompareReport: ...
 @overload

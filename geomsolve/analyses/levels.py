@@ -9,28 +9,19 @@ Symbols: B ``batch``, V ``views``, K ``n_classes``.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, ClassVar
 
 import numpy as np
 
-from geomsolve.analyses.named import loss_of
-from geomsolve.errors import InputError
-from geomsolve.gram.orbits import Orbits
-from geomsolve.gram.simplex import simplex_cosine
+from geomsolve.analyses.find_levels import FoundLevelsReport, find_levels, path_through
+from geomsolve.analyses.scales import LONELY, Reached, Setting, reach
 from geomsolve.gram.types import FloatArray, IntArray
-from geomsolve.losses import Alias, Loss, aliases
 from geomsolve.objectives.drawn_batches import Batches
-from geomsolve.objectives.levels import Optimum, Scale, Training
-from geomsolve.objectives.two_towers import TwoTowers
-from geomsolve.proof.certificate import Certificate, certify
-from geomsolve.proof.two_towers import certify_pairs
+from geomsolve.objectives.levels import Optimum, Scale
 from geomsolve.questions.levels import Levels
-from geomsolve.report import Effort, Proof, ProvenReport, understood
-from geomsolve.solvers.choose import refuse_oversize, solve_objective
-from geomsolve.solvers.two_towers import solve_pairs
+from geomsolve.report import Proof, ProvenReport, understood
 
 SAME = 1e-3
 """A loss value this close to a level, relative to it, is said to be that level."""
@@ -44,37 +35,6 @@ deviations of a single batch below the optimum, which is a mean over batches."""
 
 ROUNDING = 1e-9
 """Relative differences of single batches below this are none."""
-
-LONELY = 1e-4
-"""Probability that an anchor lacks a positive from which on the reductions mean and mean-nonzero are told apart."""
-
-VIEWS = 2
-"""Views of a sample, where neither the user nor the name of the loss says how many."""
-
-
-Reached = tuple[Certificate, Effort, FloatArray | None]
-"""The proof of an optimum, what it took, and its orbit cosines, where it has some."""
-
-
-def reach(optimum: Optimum, solver: str, tolerance: float, start: FloatArray | None = None) -> Reached:
-    """The optimum with its proof: the regular simplex where classes are equal and that proves optimal, else solved."""
-    objective, orbits = optimum.objective, optimum.orbits
-    began = time.perf_counter()
-
-    def closed(proof: Certificate, reason: str, cosines: FloatArray | None = None) -> Reached:
-        return proof, Effort("closed form", reason, 0, time.perf_counter() - began), cosines
-
-    if isinstance(objective, TwoTowers):
-        on, off = solve_pairs(objective)
-        what = "the regular simplex" if on == 1 else f"cosines {on:.6g} within pairs and {off:.6g} across"
-        return closed(certify_pairs(objective, on, off, tolerance=tolerance), f"two towers: {what}")
-    if orbits.n_orbits == 1 and objective.decides:
-        simplex = np.full((1, 1), simplex_cosine(orbits.n_classes))
-        proof = certify(objective, orbits, simplex, tolerance=tolerance)
-        if proof.certified:
-            return closed(proof, "the regular simplex is optimal", simplex)
-    answer = solve_objective(objective, orbits, solver=solver, tolerance=tolerance, start=start)
-    return answer.certificate, Effort.of(answer), answer.solution.cosines
 
 
 @dataclass(frozen=True)
@@ -150,9 +110,15 @@ class Ladder:
         return Ladder(factor * self.optimum, factor * self.collapse, factor * self.random_start)
 
 
-def levels(problem: Levels) -> LevelsReport:
+def levels(problem: Levels) -> LevelsReport | FoundLevelsReport:
     """Answer the question of :class:`Levels`."""
-    loss, training, scale, factor = _understood(problem)
+    return located(problem) if problem.find is None else find_levels(problem)
+
+
+def located(problem: Levels) -> LevelsReport:
+    """The levels of one setting, and where a loss value stands among them."""
+    setting = Setting.of(problem)
+    loss, training, scale, factor = setting.loss, setting.training, setting.scale, setting.factor
     first = scale.first
 
     def scaled(optimum: Optimum, start: FloatArray | None = None) -> Reached:
@@ -285,70 +251,10 @@ class Singles:
 
 def validate(problem: Levels) -> None:
     """InputError for what the loss knows to be wrong, without solving."""
-    _understood(problem)
-
-
-def _understood(problem: Levels) -> tuple[Loss, Training, Scale, float]:
-    """The loss, how it meets its samples, its levels and what they are multiplied by."""
-    name = problem.loss.name
-    loss = loss_of(problem)
-    _, alias = aliases().get(name, (None, None))
-    training = Training(
-        named=name,
-        orbits=_classes(problem, loss, alias),
-        batch=problem.batch,
-        views=_views(problem, alias),
-        instances=problem.instances,
-        balanced=problem.instances or problem.classes is not None,
-        replacement=problem.replacement,
-    )
-    if problem.replacement is not None and ("replacement" not in loss.takes() or training.balanced):
-        raise InputError(
-            "it is about random batches of supcon; give --counts or --props for these, or leave it out",
-            field="replacement",
-        )
-    scale = loss.levels(training)
-    return loss, training, scale, _factor(problem, loss, scale)
-
-
-def _views(problem: Levels, alias: Alias | None) -> int:
-    wanted = alias.views if alias else None
-    if wanted is not None and problem.views not in (None, wanted):
-        raise InputError(
-            f"{problem.loss.name} compares the two halves of a pair, each seen once; leave this out", field="views"
-        )
-    return problem.views or wanted or VIEWS
-
-
-def _classes(problem: Levels, loss: Loss, alias: Alias | None) -> Orbits:
-    """The classes of the problem; without any given, one for every sample that an anchor sees."""
-    if not problem.instances:
-        orbits = Orbits.of(problem.proportions, problem.class_counts)
-        refuse_oversize(orbits.n_orbits, field=problem.source)
-        return orbits
-    if loss.needs_classes and alias is None:
-        others = " or ".join(f"--loss {each.name}" for each in loss.aliases[:1])
-        raise InputError(
-            f"{loss.name} needs classes: give --classes or --props; where every sample is its own class it is {others}",
-            field="classes",
-        )
-    return Orbits.equal(loss.points(problem.batch))
-
-
-def _factor(problem: Levels, loss: Loss, scale: Scale) -> float:
-    factor = 1.0
-    if problem.base_temperature is not None:
-        temperature = loss.parameters().get("temperature")
-        if temperature is None:
-            raise InputError(f"the loss {loss.name} has no temperature to divide by it", field="base_temperature")
-        factor *= temperature / problem.base_temperature
-    if problem.reduction == "mean-nonzero" and scale.temperature is None:
-        raise InputError("only supcon's anchors may lack a positive; take mean or sum", field="reduction")
-    if problem.reduction == "sum":
-        if scale.anchors is None:
-            raise InputError(f"{problem.loss.name} is summed over the anchors of a batch; give its size", field="batch")
-        factor *= scale.anchors
-    return factor
+    if problem.find is None:
+        _ = Setting.of(problem).factor
+    else:
+        path_through(problem)
 
 
 def position(value: float, optimum: float, collapse: float) -> float | None:

@@ -28,7 +28,7 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Loss, register
 from geomsolve.losses.parameters import UNIFORM_T
 from geomsolve.objectives.base import Objective
-from geomsolve.objectives.levels import Optimum, Scale, Training
+from geomsolve.objectives.levels import Course, Optimum, Scale, Training
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.objectives.random_start import random_mean
 from geomsolve.registry import parameter
@@ -55,6 +55,10 @@ class AlignUniform(Loss):
         weights = (orbits.pairs * np.outer(p, p)).reshape(1, -1)
         own = np.array([np.sum(orbits.sizes * p**2)])
         return LogSum(weights, own, np.ones(1), 2 * self.uniform_t, unique_minimiser=True)
+
+    def course(self, over: str, level: str) -> Course:
+        """A batch changes the optimum only, which is that of ever more points."""
+        return "rising" if over == "batch" else ""
 
     def levels(self, training: Training) -> Scale:
         orbits, sharpness, batch = training.orbits, 2 * self.uniform_t, training.batch

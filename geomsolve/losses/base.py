@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
 from geomsolve.objectives.base import Objective
-from geomsolve.objectives.levels import Scale, Training
+from geomsolve.objectives.levels import Course, Scale, Training
 from geomsolve.registry import LOSSES, Choice, Registry
 
 
@@ -58,6 +58,13 @@ class Loss(Choice):
         raise InputError(
             f"levels of the loss {self.name!r} are not known; {nearest(self.name, known)}", field="loss.name"
         )
+
+    def course(self, over: str, level: str) -> Course:
+        """How the ``level`` collapse, random_start or optimum, in nats an anchor, goes along ``over``, by a theorem.
+
+        ``over``: 'batch', or a parameter of the loss.
+        """
+        return ""
 
     def assumption(self, orbits: Orbits) -> str:
         """For which embeddings the minimum of ``objective`` is a bound, and what the others may do; '' where for all.

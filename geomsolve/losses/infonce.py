@@ -45,7 +45,7 @@ from geomsolve.losses.parameters import FORM, HARDNESS, NEGATIVES, ONE_ENCODER, 
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.expectation import LogExpectation
 from geomsolve.objectives.hardness import HardNegatives
-from geomsolve.objectives.levels import Optimum, Scale, Training
+from geomsolve.objectives.levels import Course, Optimum, Scale, Training
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.objectives.random_start import random_log_sum, random_mean
 from geomsolve.objectives.sampling import negative_distribution
@@ -113,6 +113,17 @@ class Negatives(Loss):
     def points(self, batch: int | None) -> int:
         """An anchor and its negatives, which are different samples, at least."""
         return super().points(batch) if self.negatives == inf else max(int(self.negatives) + 1, batch or 0)
+
+    def course(self, over: str, level: str) -> Course:
+        """Each of them is the logarithm of a sum: it rises with every further term, and with the temperature where all
+        terms are e^{(c - 1)/tau}.  At random it is convex in 1/tau with slope 0 at 0, as cosines have mean 0.
+
+        The mean of k terms is that of all means of k - 1 of them, and the logarithm is concave, so that it rises, too.
+        Pairs at a regular simplex move together as they become more.
+        """
+        if over == "temperature":
+            return "falling" if level == "random_start" else "rising"
+        return "rising" if over in ("batch", "negatives") else ""
 
     def _levels(self, training: Training, base: float, mean: bool) -> Scale:
         if self.hardness is not None:

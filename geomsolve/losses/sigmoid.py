@@ -27,7 +27,7 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Loss, register
 from geomsolve.losses.parameters import BIAS, SAMPLING, TEMPERATURE
 from geomsolve.objectives.base import Objective
-from geomsolve.objectives.levels import Optimum, Scale, Training
+from geomsolve.objectives.levels import Course, Optimum, Scale, Training
 from geomsolve.objectives.pairs import SoftPlus, pair_mass
 from geomsolve.objectives.random_start import random_mean
 from geomsolve.objectives.sampling import negative_share
@@ -58,6 +58,14 @@ class Sigmoid(Loss):
 
     def assumption(self, orbits: Orbits) -> str:
         return "one encoder, which embeds both halves of a pair; two encoders, as in SigLIP, may go lower"
+
+    def course(self, over: str, level: str) -> Course:
+        """Every negative costs something.  The logits are linear in bias and 1/tau, so that for fixed embeddings the
+        loss is convex in each.  With c / tau for variables it is convex in them and the bias together, and there are
+        more of them the smaller tau is, so that the optimum is convex in the bias and rises with tau."""
+        if over == "batch" or (over == "temperature" and level == "optimum"):
+            return "rising"
+        return "convex" if over in ("bias", "temperature") else ""
 
     def levels(self, training: Training) -> Scale:
         orbits, batch, scale = training.orbits, training.size, 1 / self.temperature

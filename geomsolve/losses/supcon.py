@@ -34,7 +34,7 @@ from geomsolve.objectives.base import Objective
 from geomsolve.objectives.drawn_batches import Batches, MeanNonzero
 from geomsolve.objectives.expectation import LogExpectation
 from geomsolve.objectives.finite_draws import FiniteDraws
-from geomsolve.objectives.levels import Optimum, Scale, Training
+from geomsolve.objectives.levels import Course, Optimum, Scale, Training
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.objectives.one_view import OneView
 from geomsolve.objectives.random_start import random_log_sum
@@ -169,6 +169,13 @@ class SupCon(Loss):
                 field="loss.replacement",
             )
         return FiniteDraws(orbits, batch, views, self.temperature)
+
+    def course(self, over: str, level: str) -> Course:
+        """Each of them is the logarithm of a sum: it rises with every further term, and with the temperature where all
+        terms are e^{(c - 1)/tau}.  At random it is convex in 1/tau with slope 0 at 0, as cosines have mean 0."""
+        if over == "temperature":
+            return "falling" if level == "random_start" else "rising"
+        return "rising" if over == "batch" else ""
 
     def levels(self, training: Training) -> Scale:
         if self.full_batch:

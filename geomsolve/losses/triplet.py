@@ -15,7 +15,7 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Loss, register
 from geomsolve.losses.parameters import MARGIN, ONE_ENCODER, SAMPLING
 from geomsolve.objectives.base import Objective
-from geomsolve.objectives.levels import Optimum, Scale, Training
+from geomsolve.objectives.levels import Course, Optimum, Scale, Training
 from geomsolve.objectives.pairs import Hinge, pair_mass
 from geomsolve.objectives.random_start import random_hinge
 from geomsolve.objectives.sampling import negative_share
@@ -44,6 +44,10 @@ class Triplet(Loss):
     def assumption(self, orbits: Orbits) -> str:
         # drawn iid, anchor and negative have the chance p_a p_b either way round
         return ONE_ENCODER if orbits.n_orbits > 1 and self.sampling == "supervised" else ""
+
+    def course(self, over: str, level: str) -> Course:
+        """A batch changes nothing."""
+        return "rising" if over == "batch" else ""
 
     def levels(self, training: Training) -> Scale:
         orbits = training.orbits

@@ -13,12 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.drawn_batches import Batches
 from geomsolve.objectives.two_towers import TwoTowers
+
+Course = Literal["rising", "falling", "convex", ""]
+"""How a level goes as one setting grows and all else stays: never falling, never rising, convex (in 1/temperature,
+where that is the setting), or not known."""
 
 
 @dataclass(frozen=True)

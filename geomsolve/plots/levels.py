@@ -8,7 +8,9 @@ from geomsolve.plots._style import BLUE, FAINT, GREEN, INK, ORANGE, loss_of, num
 
 
 def figure(answer: dict[str, Any]) -> Any:
-    """The picture of a ``levels`` answer."""
+    """The picture of a ``levels`` answer; None for one that finds a setting."""
+    if "matches" in answer:
+        return None
     from matplotlib.figure import Figure
 
     levels = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from geomsolve.questions.base import LossProblem
 from geomsolve.questions.classes import EqualClassProblem
@@ -33,6 +33,9 @@ class Levels(EqualClassProblem, LossProblem):
         None, description="whether a random batch may hold a sample twice; no needs counts, and then is the default"
     )
     loss_value: float | None = Field(None, allow_inf_nan=False, description="a value to place between the levels")
+    find: Literal["batch", "temperature", "base-temperature", "bias", "negatives"] | None = Field(
+        None, description="the setting to find at which the loss value is a level; all others stay as given"
+    )
     rounding: float = Field(0.0, exclude=True, description="half a unit of the last digit of loss_value")
     dim: int = Field(128, ge=2, description="embedding dimension of the random start")
 
@@ -48,6 +51,11 @@ class Levels(EqualClassProblem, LossProblem):
             if data.get(key) not in (None, moved[key]):
                 raise ValueError(f"{key} is given twice, as {data[key]} and, within the loss, as {moved[key]}")
         return {**data, **moved, "loss": {key: value for key, value in loss.items() if key not in moved}}
+
+    @field_validator("find", mode="before")
+    @classmethod
+    def _hyphened(cls, value: Any) -> Any:
+        return value.replace("_", "-") if isinstance(value, str) else value
 
     @model_validator(mode="before")
     @classmethod

@@ -8,7 +8,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from geomsolve.analyses.find_levels import FoundLevelsReport
 from geomsolve.analyses.levels import LevelsReport, levels
+from geomsolve.cli import find_levels
 from geomsolve.cli.options import (
     Command,
     class_options,
@@ -30,6 +32,11 @@ level_options = stacked(
     ),
     click.option("--reduction", metavar="mean|mean-nonzero|sum", help="How anchors are reduced (default mean)."),
     click.option("--loss-value", metavar="L", help="Your loss, to be placed between the levels."),
+    click.option(
+        "--find",
+        metavar="batch|temperature|base-temperature|bias|negatives",
+        help="Which setting makes --loss-value total collapse, a random start or the optimum?",
+    ),
     click.option("--dim", type=int, metavar="D", help="Embedding dimension of the random start (default 128)."),
 )
 
@@ -56,6 +63,9 @@ def command(output: Output, **flags: Any) -> int:
     them with. An anchor without a positive counts as 0; --reduction mean-nonzero averages over the others, as
     pytorch-metric-learning does.
 
+    --find tells at which batch size, temperature, base temperature, bias or number of negatives --loss-value is a
+    level, all other settings as given; for a bias also the best one.
+
     A loss value is compared within the digits that it is written with: 3.47 may be 3.4736.
     """
     problem = Levels(**split_loss(flags))
@@ -63,8 +73,11 @@ def command(output: Output, **flags: Any) -> int:
     return output.deliver(levels(problem), show)
 
 
-def show(report: LevelsReport, screen: Console, *, quiet: bool) -> None:
+def show(report: LevelsReport | FoundLevelsReport, screen: Console, *, quiet: bool) -> None:
     """Print the answer for a person: sentence, levels from high to low, batches, how sure."""
+    if isinstance(report, FoundLevelsReport):
+        find_levels.show(report, screen, quiet=quiet)
+        return
     screen.print(sentence(report), style="bold")
     if quiet:
         return
