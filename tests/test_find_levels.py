@@ -222,6 +222,10 @@ def test_where_nothing_is_known_nothing_is_called_none(run, monkeypatch):
     scanned = run(*flags, 6.92027, "--json").json
     assert scanned["matches"] == known["matches"]
     assert not any(miss["certain"] for miss in scanned["misses"])
+    other = ("levels", "--find", "batch", *STUCK, "--loss-value", 6.92027, "--json")
+    misses = run(*other).json["misses"]
+    nearest = {miss["level"]: [near["value"] for near in miss["nearest"]] for miss in misses}
+    assert nearest["collapse"] == [506, 507]
     text = run(*flags, 0.5).stdout
     assert text.startswith("No batch size was found from 6 to 1,073,741,824 that makes 0.5")
     assert "none found" in text

@@ -280,7 +280,7 @@ def search(path: Path, problem: Levels) -> tuple[list[dict[str, Any]], list[dict
         near: list[tuple[float, float]] = []
         for a, b in pairwise(ends):
             here, beside = (whole_places if path.whole else places)(g, a, b, value, blur)
-            near = near or beside
+            near = beside if len(beside) == 2 else near  # one alone is an end of the piece
             found += [place for place in here if all(place.at != other.at for other in found)]
         head = {"level": name, "over": problem.find}
         for match in found:
