@@ -7,6 +7,9 @@ from collections.abc import Sequence
 ROUNDING = 1e-14
 """Losses in nats, cosines and squared distances no farther from 0 than this are 0 up to rounding."""
 
+UNSEEN = 1e-4
+"""Nats that training does not see: batches, seeds and augmentation move the loss by more."""
+
 
 def number(x: float, digits: int = 6) -> str:
     """A number for a person: ``digits`` significant ones, and no -0."""
@@ -28,3 +31,15 @@ def listing(names: Sequence[str], most: int = 8) -> str:
 def counted(n: int, one: str, many: str = "") -> str:
     """A number of things in words: '1 row', '2 rows'; ``many`` is the plural where it takes more than an s."""
     return f"{n:,} {one if n == 1 else many or f'{one}s'}"
+
+
+def nats(x: float) -> str:
+    """A small difference of losses for a person: '0.062 nats', or, where it is lost in training, '6e-08 nats'."""
+    return f"{number(x, 1 if x < UNSEEN else 2)} nats"
+
+
+def stakes(excess: float) -> str:
+    """What the regular simplex would lose, in words a trainer understands, as the end of a sentence."""
+    if excess < UNSEEN:
+        return f"but only by {nats(excess)}: training will not see it"
+    return f"which is worth {nats(excess)}"

@@ -163,9 +163,10 @@ def test_sparkline():
     assert len(sparkline(list(range(100)), 12)) == 12
 
 
-def test_where_the_angles_are_open_the_limit_stands_for_them():
+def test_where_the_angles_are_open_the_limit_stands_for_them_and_is_not_named():
     """At temperature 0.001 the loss of three classes does not feel G in floating point; the limit is 120°."""
     report = solve(Sweep(props=[0.7, 0.2, 0.1], over={"temperature": [0.001, 0.1]}))
-    assert report.rows[0]["structure"] == "regular simplex"
+    assert report.rows[0]["structure"] == "undetermined"
+    assert report.headline.startswith("undetermined at 1, general at 1 of 2 points")
     assert report.rows[0]["max_angle_deg"] == pytest.approx(120)
     assert report.rows[1]["structure"] == "general"

@@ -311,7 +311,8 @@ def test_command_says_it_in_words_and_json(run):
     arguments = ["threshold", "--props", "0.9,0.06,0.04", "--over", "temperature"]
     text = run(*arguments).stdout
     assert text.startswith("Above temperature 1.14255, supcon puts both smaller classes at one point")
-    assert "Yours, temperature 0.1, is not collapsed" in text
+    assert "The default, temperature 0.1, is not collapsed" in text
+    assert "Yours, temperature 0.1, is not collapsed" in run(*arguments, "-t", 0.1).stdout
     answer = run(*arguments, "--json").json
     assert answer["schema"] == "geomsolve/1"
     assert answer["command"] == "threshold"

@@ -31,9 +31,13 @@ from geomsolve.report import Effort, Proof, ProvenReport, jsonable, understood
 from geomsolve.solvers.base import Answer, Solution
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
 from geomsolve.solvers.manifold import solve_limited
+from geomsolve.words import stakes
 
 FULL_ORBITS = 1000
 """Distinct proportions up to which their m x m cosines are part of the JSON without being asked for."""
+
+SAME = 1e-12
+"""Losses no farther apart than this, relatively, are the same up to rounding."""
 
 FLAT = 1e-9
 """All slopes of F together, relative to F, up to which the loss is flat."""
@@ -51,6 +55,7 @@ class ImbalanceReport(ProvenReport):
     ``simplex_excess``: by how many nats the regular simplex loses, None where the question does not arise.
     ``dimension_limited`` says whether a limit of the dimension binds, and is None where there is no limit; where it
     binds, every class is an orbit of its own and ``lower_bound`` is that of the unlimited problem.
+    ``given``: the parameters of the loss that the question states; the others have their defaults.
     ``resolved`` is False where the loss hardly depends on the geometry, so that its proof leaves the angles open;
     ``simplex_limit`` says that the regular simplex, which is then shown, is where they tend as the temperature falls.
     ``ranges``: how far cosines may be at a loss a little above the optimum, where that was asked.
@@ -59,7 +64,7 @@ class ImbalanceReport(ProvenReport):
     """
 
     command: ClassVar[str] = "imbalance"
-    apart: ClassVar[tuple[str, ...]] = ("names", "orbits", "orbit_cosines")
+    apart: ClassVar[tuple[str, ...]] = ("names", "orbits", "orbit_cosines", "given")
 
     names: tuple[str, ...]
     orbits: Orbits
@@ -73,6 +78,7 @@ class ImbalanceReport(ProvenReport):
     convex: bool = True
     resolved: bool = True
     simplex_limit: bool = False
+    given: tuple[str, ...] = ()
     ranges: Ranges | None = None
 
     @property
@@ -82,7 +88,15 @@ class ImbalanceReport(ProvenReport):
 
     @property
     def headline(self) -> str:
-        return self.structure.named(self.names) if self.resolved else "angles not determined"
+        if not self.resolved:
+            return "angles not determined"
+        named, excess = self.structure.named(self.names), self.bend
+        return named if excess is None else f"{named}, not a regular simplex, {stakes(excess)}"
+
+    @property
+    def bend(self) -> float | None:
+        """By how many nats the geometry beats the regular simplex; None where it is one, or is as good as one."""
+        return bend(self.structure, self.simplex_excess, self.value) if self.resolved else None
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -134,6 +148,13 @@ class ImbalanceReport(ProvenReport):
         return plain
 
 
+def bend(structure: Structure, excess: float | None, value: float) -> float | None:
+    """The ``excess`` of the regular simplex over an optimal ``value`` where the geometry is another one and better."""
+    if excess is None or structure.simplex_distance <= structure.tolerance:
+        return None
+    return excess if excess > SAME * max(1.0, abs(value)) else None
+
+
 def collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
     """The temperature nearest to that of ``loss`` at which full collapse sets in or ends, if there is one."""
 
@@ -177,7 +198,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
             gap=proof.gap,
         )
     if answer.resolved and unique is None and excess is not None and structure.simplex_distance > structure.tolerance:
-        unique = False if excess <= 1e-12 * max(1.0, abs(proof.value)) else None
+        unique = False if excess <= SAME * max(1.0, abs(proof.value)) else None
     near = None
     if problem.slack is not None:
         names = problem.class_names
@@ -199,6 +220,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
         dimension_limited=limited,
         convex=convex,
         resolved=answer.resolved,
+        given=tuple(problem.loss.parameters),
         simplex_limit=limit is not None,
         ranges=near,
     )
@@ -258,4 +280,5 @@ def limit_dimension(problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer
         assumption=loss.assumption(orbits) or None,
         dimension_limited=True,
         convex=loss.objective(classes).below is None,
+        given=tuple(problem.loss.parameters),
     )

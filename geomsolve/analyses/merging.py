@@ -12,6 +12,7 @@ Symbols: 1 - C ``distances``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -188,12 +189,15 @@ def structure_at(objective: Objective, orbits: Orbits, answer: Answer) -> tuple[
     """The name of an answer's geometry, and how many dimensions it spans.
 
     Which classes coincide, and which short directions count, is decided by the dual matrix; by the tolerance of
-    ``gram/structure.py`` only where there is none: losses with kinks or not convex, or angles that are not resolved.
+    ``gram/structure.py`` only where there is none: losses with kinks or not convex.  Angles that are not resolved have
+    no name: they are undetermined.
     """
     cosines = answer.solution.cosines
     gap = max(answer.certificate.gap, 0.0) if objective.below is None else 0.0
     if not (objective.decides and answer.resolved):
         structure = classify(orbits, cosines, gap)
+        if not answer.resolved:
+            structure = replace(structure, kind="undetermined", groups=())
         return structure, orbits.rank(cosines, structure.tolerance)
     merger = optimal_merger(objective, orbits, answer)
     groups = [tuple(np.flatnonzero(np.isin(orbits.index, group)).tolist()) for group in merger]

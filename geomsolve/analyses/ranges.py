@@ -22,11 +22,17 @@ from geomsolve.proof.collapse import has_majority
 from geomsolve.proof.ranges import Range, mean_weights, pair_range, range_of
 from geomsolve.solvers.choose import minimise
 
+SETTLED = 0.1
+"""Width of a range up to which a cosine is settled for all that training sees."""
+
 ALL_ORBITS = 12
 """Distinct proportions up to which every pair is asked about."""
 
 FEW = 3
 """Pairs at either end of firmness that are asked about beyond."""
+
+TIED = 1e-6
+"""Cosines this close are the same angle."""
 
 Bind = Callable[[Orbits], Objective]
 """The objective for given orbits of the same classes."""
@@ -52,13 +58,15 @@ class Ranges:
     """What losses at most ``slack`` nats above the optimum allow.
 
     ``pairs`` by class; ``complete`` if no pair of distinct proportions was left out; ``minority_mean`` of the mean
-    cosine among all classes but the largest, None where there is no such mean.
+    cosine among all classes but the largest, None where there is no such mean.  ``nearest`` is the pair with the
+    smallest angle, None where several have it.
     """
 
     slack: float
     pairs: tuple[PairRange, ...]
     complete: bool
     minority_mean: Range | None
+    nearest: PairRange | None = None
 
     @property
     def widest(self) -> PairRange:
@@ -89,27 +97,59 @@ def ranges(
     names: Sequence[str],
     slack: float,
     wanted: Sequence[tuple[int, int]],
+    *,
+    samples: bool = False,
 ) -> Ranges:
     """Ranges around the optimum ``cosines`` (m, m); ``wanted`` pairs of class positions besides those chosen here.
 
-    Raises :class:`InputError` for a loss that is not convex or does not depend on the geometry.
+    ``samples``: what is arranged are samples of distinct labels, not classes.  Pairs of equal labels then are left out,
+    and no label is a majority.  Raises :class:`InputError` for a loss that is not convex or does not depend on the
+    geometry.
     """
     objective = bind(orbits)
     refuse_ranges(objective)
-    complete = orbits.n_orbits <= ALL_ORBITS
-    places = every_pair(orbits) if complete else telling_pairs(objective, orbits, cosines)
-    places += [pair for pair in wanted if pair not in places]
-    found = []
+    places = asked_about(objective, orbits, cosines)
+    if samples:
+        places = [(a, b) for a, b in places if orbits.index[a] != orbits.index[b]]
+    closest = smallest_angle(orbits, cosines)
+    places += [pair for pair in dict.fromkeys([*wanted, *closest]) if pair not in places]
+    found = {}
     for a, b in places:
-        apart = orbits.apart((a, b))
-        range_ = pair_range(bind(apart), apart, a, b, orbits.expand(cosines, apart), slack, minimise)
         cosine = float(cosines[orbits.index[a], orbits.index[b]])
-        found.append(PairRange((names[a], names[b]), cosine, range_))
+        found[a, b] = PairRange((names[a], names[b]), cosine, range_around(bind, orbits, cosines, slack, (a, b)))
     mean = None
-    if has_majority(orbits):
+    if has_majority(orbits) and not samples:
         chosen = (np.arange(orbits.n_orbits) > 0).astype(np.float64)
         mean = range_of(objective, orbits, mean_weights(orbits, chosen), cosines, slack, minimise)
-    return Ranges(slack, tuple(found), complete, mean)
+    nearest = found[closest[0]] if closest else None
+    return Ranges(slack, tuple(found.values()), orbits.n_orbits <= ALL_ORBITS, mean, nearest)
+
+
+def range_around(bind: Bind, orbits: Orbits, cosines: FloatArray, slack: float, pair: tuple[int, int]) -> Range:
+    """The range of the cosine of two classes, by position, around the optimum ``cosines`` (m, m)."""
+    apart = orbits.apart(pair)
+    return pair_range(bind(apart), apart, *pair, orbits.expand(cosines, apart), slack, minimise)
+
+
+def widest_range(bind: Bind, orbits: Orbits, cosines: FloatArray, slack: float) -> tuple[tuple[int, int], Range]:
+    """The pair that the loss says least about, by position, and its range; see :func:`asked_about`."""
+    pairs = asked_about(bind(orbits), orbits, cosines)
+    found = {pair: range_around(bind, orbits, cosines, slack, pair) for pair in pairs}
+    widest = max(pairs, key=lambda pair: found[pair].width)
+    return widest, found[widest]
+
+
+def asked_about(objective: Objective, orbits: Orbits, cosines: FloatArray) -> list[tuple[int, int]]:
+    """Every pair of distinct proportions where these are few, else the most telling ones."""
+    return every_pair(orbits) if orbits.n_orbits <= ALL_ORBITS else telling_pairs(objective, orbits, cosines)
+
+
+def smallest_angle(orbits: Orbits, cosines: FloatArray) -> list[tuple[int, int]]:
+    """The pair of classes with the smallest angle, by position, in a list; empty where several have it."""
+    shown = np.where(np.triu(orbits.pairs) > 0, cosines, -np.inf)
+    g, h = divmod(int(np.argmax(shown)), orbits.n_orbits)
+    alone = orbits.pairs[g, h] == (2 if g == h else 1)
+    return [orbits.pair(g, h)] if alone and np.sum(shown > shown[g, h] - TIED) == 1 else []
 
 
 def refuse_ranges(objective: Objective) -> None:

@@ -18,9 +18,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from geomsolve.analyses.imbalance import best_in_dimension, flat_limit
+from geomsolve.analyses.imbalance import SAME, best_in_dimension, flat_limit
 from geomsolve.analyses.merging import structure_at
 from geomsolve.analyses.named import loss_of
+from geomsolve.analyses.ranges import refuse_ranges, widest_range
 from geomsolve.analyses.threshold import UNITS, Classes, collapse_changes, path_over, with_majority
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
@@ -31,6 +32,10 @@ from geomsolve.questions.sweep import WHOLE, Sweep
 from geomsolve.report import Proof, Report, understood
 from geomsolve.solvers.base import Answer
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
+from geomsolve.words import UNSEEN, nats, number
+
+UNBENT = ("regular simplex", "antipodal", "undetermined")
+"""Geometries beside which the regular simplex is no other one."""
 
 OTHER_AXES = ("majority", "imbalance", "dim")
 """What can vary besides the parameters of the loss."""
@@ -42,7 +47,9 @@ class SweepReport(Report):
 
     ``summary`` says which structures there are, and at how many points.  ``rows`` hold the parameters, ``value``,
     ``lower_bound``, ``gap``, ``certified``, ``structure``, ``groups``, extreme cosines and angles, ``rank`` and
-    ``rarest_angle_deg``, the angle between the two least frequent classes.  ``collapse`` lists where full minority
+    ``rarest_angle_deg``, the angle between the two least frequent classes, and ``simplex_excess``, what the regular
+    simplex would lose in nats (None where that does not arise); with a slack also ``widest``, how wide the widest range
+    of a cosine is, and ``widest_pair``, the names of its classes.  ``collapse`` lists where full minority
     collapse sets in or ends along the first parameter, within its range, for every value of the second; None where
     that parameter has no such thresholds.  ``assumption`` completes 'for ...': the embeddings that the proofs are
     about, None where about all.
@@ -63,7 +70,14 @@ class SweepReport(Report):
 
     @property
     def headline(self) -> str:
-        return self.summary
+        bends = self.bends
+        return f"{self.summary}; {losing(bends)}" if bends else self.summary
+
+    @property
+    def bends(self) -> list[float]:
+        """What the regular simplex would lose where the geometry is another one, in nats, ascending."""
+        bent = [row for row in self.rows if row["structure"] not in UNBENT and row["simplex_excess"] is not None]
+        return sorted(row["simplex_excess"] for row in bent if row["simplex_excess"] > SAME * max(1, abs(row["value"])))
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -72,6 +86,14 @@ class SweepReport(Report):
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         """The JSON object; ``axes`` are the parameters in their order, which the keys of ``over`` lose when sorted."""
         return {**super().to_dict(**detail), "axes": list(self.over), "certified": self.certified}
+
+
+def losing(bends: list[float]) -> str:
+    """What the regular simplex would lose, in words a trainer understands; ``bends`` ascending."""
+    if bends[-1] < UNSEEN:
+        return f"a regular simplex loses at most {nats(bends[-1])}: training will not see it"
+    low, high = number(bends[0], 2), nats(bends[-1])
+    return f"a regular simplex loses {high if bends[0] >= bends[-1] else f'{low} to {high}'}"
 
 
 def profile(n_classes: int, factor: float, rule: str) -> tuple[float, ...]:
@@ -133,7 +155,12 @@ def sweep(problem: Sweep) -> SweepReport:
             answer = flat_limit(objective, orbits, answer) or answer
         assumption = assumption or varied.assumption(orbits)
         dim = point.get("dim", problem.dim)
-        rows.append({**point, **row(problem, varied, orbits, answer, None if dim is None else int(dim))})
+        figures = row(problem, varied, orbits, answer, None if dim is None else int(dim))
+        if problem.slack is not None:
+            refuse_ranges(objective)
+            pair, range_ = widest_range(varied.objective, orbits, answer.solution.cosines, problem.slack)
+            figures |= {"widest": range_.width, "widest_pair": [problem.class_names[a] for a in pair]}
+        rows.append({**point, **figures})
     return SweepReport(
         problem=understood(problem, loss=loss.written),
         over={name: [_plain(name, value) for value in values] for name, values in problem.over.items()},
@@ -151,7 +178,9 @@ def _plain(name: str, value: float) -> float:
 
 def row(problem: Sweep, loss: Loss, orbits: Orbits, answer: Answer, dim: int | None) -> dict[str, Any]:
     """The figures of one point, in at most ``dim`` dimensions."""
-    structure, rank = structure_at(loss.objective(orbits), orbits, answer)
+    objective = loss.objective(orbits)
+    structure, rank = structure_at(objective, orbits, answer)
+    simplex = objective.value(orbits.regular_simplex())
     limited = dim is not None and rank > dim
     if limited and dim is not None:
         orbits, answer = best_in_dimension(loss, orbits, answer, dim, problem.seed)
@@ -171,6 +200,7 @@ def row(problem: Sweep, loss: Loss, orbits: Orbits, answer: Answer, dim: int | N
         "max_angle_deg": structure.max_angle_deg,
         "rarest_angle_deg": angle_degrees(float(cosines[g, h])),
         "rank": rank,
+        "simplex_excess": None if limited or objective.degenerate else simplex - proof.value,
     }
 
 

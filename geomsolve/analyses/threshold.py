@@ -19,8 +19,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from geomsolve.analyses.determined import settled_window
 from geomsolve.analyses.merging import PARTIAL_ORBITS, merging_path
 from geomsolve.analyses.named import loss_of
+from geomsolve.analyses.ranges import SETTLED
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses import Loss
@@ -163,10 +165,14 @@ class ThresholdReport(Report):
     share a point from which value on (None: from the start), as far as found; ``merging`` the same groups in the order
     in which they form on the way into collapse.  ``assumption`` completes 'for ...': the embeddings that all this is
     proven for, None where for all.  ``path`` is None where partial mergers were not looked for.
+    ``given``: whether the question states the current value of what varies, which else is a default.
+    ``determined`` says where every cosine is settled, if that was asked: ``over``, ``value`` (from where on, None where
+    that was not found), ``until`` (None: not found to end), ``slack``, ``width``, the ``pair`` that settles last, how
+    wide its range is (``widest``) and where (``at``); where nothing settles, where it is least wide.
     """
 
     command: ClassVar[str] = "threshold"
-    apart: ClassVar[tuple[str, ...]] = ("names", "proportions")
+    apart: ClassVar[tuple[str, ...]] = ("names", "proportions", "given")
 
     names: tuple[str, ...]
     proportions: tuple[float, ...]
@@ -182,6 +188,8 @@ class ThresholdReport(Report):
     path: list[dict[str, Any]] | None
     merging: list[list[str]]
     assumption: str | None = None
+    given: bool = True
+    determined: dict[str, Any] | None = None
 
     @property
     def headline(self) -> str:
@@ -194,6 +202,8 @@ class ThresholdReport(Report):
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         plain = super().to_dict(**detail)
         del plain["possible"]  # said by reason
+        if self.determined is None:
+            del plain["determined"]
         plain["classes"] = [
             {"name": name, "proportion": p} for name, p in zip(self.names, self.proportions, strict=True)
         ]
@@ -223,6 +233,20 @@ def threshold(problem: Threshold) -> ThresholdReport:
     if objective.decides and orbits.n_classes > 2 and orbits.n_orbits <= PARTIAL_ORBITS:
         stages = _stages(path, found, names)
     upwards = nearest is None or nearest.after
+    determined = None
+    if problem.slack is not None:
+        width = SETTLED if problem.width is None else problem.width
+        window = settled_window(lambda t: loss.replace(temperature=t).objective, orbits, problem.slack, width)
+        determined = {
+            "over": problem.over,
+            "value": window.low,
+            "until": window.high,
+            "slack": problem.slack,
+            "width": width,
+            "pair": [names[a] for a in window.pair],
+            "at": window.at,
+            "widest": window.width,
+        }
     return ThresholdReport(
         problem=understood(problem, loss=loss.written),
         names=names,
@@ -241,6 +265,8 @@ def threshold(problem: Threshold) -> ThresholdReport:
         path=stages,
         merging=_formed(stages, upwards) if stages is not None else [_others(names, orbits)] if found else [],
         assumption=loss.assumption(orbits) or None,
+        given=problem.over == "majority" or problem.over in problem.loss.parameters,
+        determined=determined,
     )
 
 

@@ -6,12 +6,10 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from geomsolve.analyses.ranges import PairRange, Ranges
+from geomsolve.analyses.ranges import SETTLED, PairRange, Ranges
+from geomsolve.gram.structure import angle_degrees
 from geomsolve.proof.ranges import Range
 from geomsolve.words import number
-
-SETTLED, OPEN = 0.1, 1.0
-"""Widths of a range up to which a cosine is settled for all that training sees, and from which on it is open."""
 
 MOST_COLUMNS = 6
 """Classes up to which ranges stand in a grid; beyond, one line a pair."""
@@ -88,8 +86,14 @@ def _grid(ranges: Ranges, names: list[str]) -> Table:
 
 
 def closing(ranges: Ranges, embedding: str = "embedding") -> list[str]:
-    """What the mean over minorities may be, and how sure the ranges are; ``embedding`` is what they hold for."""
+    """What the smallest angle and the mean over minorities may be, and how sure; ``embedding`` is what all holds for."""
     lines = []
+    if (near := ranges.nearest) is not None:
+        low, high = angle_degrees(near.range.high), angle_degrees(near.range.low)
+        lines.append(
+            f"The smallest angle, {angle_degrees(near.cosine):.1f}° between {' and '.join(near.classes)}, may be "
+            f"anywhere from {low:.1f}° to {high:.1f}°."
+        )
     if ranges.minority_mean is not None:
         lines.append(f"Mean cosine among all classes but the largest: {interval(ranges.minority_mean)}.")
     tight = all(pair.range.certified for pair in ranges.pairs)

@@ -36,9 +36,11 @@ Kind = Literal[
     "orthoplex",
     "dimension-limited",
     "degenerate",
+    "undetermined",
 ]
 """Names of geometries.  Orthoplex (cosines 0 or -1) and dimension-limited are for limited dimension only; degenerate
-means that every geometry is optimal.  Minority collapse means that some classes coincide, whatever share they have."""
+means that every geometry is optimal, undetermined that the loss hardly depends on it, so that no proof of the loss says
+anything about the geometry found.  Minority collapse means that some classes coincide, whatever share they have."""
 
 KINDS: tuple[str, ...] = get_args(Kind)
 
@@ -68,7 +70,12 @@ class Structure:
         return f"{self.kind}: {'; '.join(' = '.join(group) for group in groups)}"
 
     def facts(self, names: Sequence[str]) -> dict[str, Any]:
-        """Kind, groups by name and extreme cosines: what a problem file may expect of a geometry."""
+        """Kind, groups by name and extreme cosines: what a problem file may expect of a geometry.
+
+        Of one that is undetermined no more than that: its cosines are not proven.
+        """
+        if self.kind == "undetermined":
+            return {"structure": self.kind}
         return {
             "structure": self.kind,
             "groups": names_of(self.groups, names),
@@ -78,7 +85,9 @@ class Structure:
 
     @property
     def angles(self) -> dict[str, float]:
-        """The extreme angles by what they are called."""
+        """The extreme angles by what they are called; none where they are undetermined."""
+        if self.kind == "undetermined":
+            return {}
         return {"smallest angle, degrees": self.min_angle_deg, "largest angle, degrees": self.max_angle_deg}
 
 

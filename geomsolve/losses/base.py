@@ -98,6 +98,11 @@ class Loss(Choice):
         return self, None
 
     @property
+    def counted_off(self) -> str:
+        """What a training log has the logarithm of, on top of the value of this loss; empty where nothing."""
+        return ""
+
+    @property
     def reads_whole_set(self) -> bool:
         """Whether it is a sum over all samples, not an expectation over random batches or draws."""
         return True

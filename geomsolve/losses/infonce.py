@@ -77,6 +77,10 @@ class Negatives(Loss):
     def assumption(self, orbits: Orbits) -> str:
         return ONE_ENCODER if orbits.n_orbits > 1 else ""
 
+    @property
+    def counted_off(self) -> str:
+        return "negatives" if self.negatives == inf else ""
+
     def _objective(self, orbits: Orbits, base: float, mean: bool) -> Objective:
         chance, own = negative_distribution(orbits, self.sampling)
         mass = orbits.sizes * orbits.proportions
@@ -200,6 +204,10 @@ class InfoNCE(Negatives):
     )
 
     form: str = parameter(FORM, "sum")
+
+    @property
+    def counted_off(self) -> str:
+        return "" if self.form == "mean" else super().counted_off
 
     def objective(self, orbits: Orbits) -> Objective:
         return self._objective(orbits, self.own, self.form == "mean")

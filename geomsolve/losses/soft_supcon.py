@@ -34,6 +34,10 @@ class SoftSupCon(Loss):
     temperature: float = parameter(TEMPERATURE, 0.1)
     epsilon: float = parameter(EPSILON, 0.1)
 
+    @property
+    def counted_off(self) -> str:
+        return "embeddings in a batch"
+
     def objective(self, orbits: Orbits) -> Objective:
         p = orbits.proportions
         across = self.epsilon * orbits.others * p

@@ -88,6 +88,10 @@ class SupCon(Loss):
         return self.batch is None
 
     @property
+    def counted_off(self) -> str:
+        return "embeddings in a batch" if self.batch is None and not self.full_batch else ""
+
+    @property
     def counts_are_samples(self) -> bool:
         return self.full_batch or self.replacement == "no"
 

@@ -28,5 +28,6 @@ def figure(answer: dict[str, Any]) -> Any:
     means(drawn, grid[1], gram, names, answer["rank"])
     pair_angles(drawn.add_subplot(grid[2]), gram, names)
     proof = f"proven, gap {answer['gap']:.0e}" if answer["certified"] else "not proven"
-    drawn.suptitle(f"{loss_of(answer)}: {answer['structure']['kind']}, {proof}", x=0.01, ha="left", fontsize=10)
+    kind = answer["structure"]["kind"].replace("undetermined", "angles not determined")
+    drawn.suptitle(f"{loss_of(answer)}: {kind}, {proof}", x=0.01, ha="left", fontsize=10)
     return drawn

@@ -25,6 +25,11 @@ def _title(answer: dict[str, Any]) -> str:
     return loss_of({"problem": {"loss": loss}})
 
 
+def _shown(row: dict[str, Any], angle: str) -> float:
+    """An angle of a point, nan where the loss leaves the angles open."""
+    return float("nan") if row["structure"] == "undetermined" else float(row[angle])
+
+
 def _curves(answer: dict[str, Any]) -> Any:
     from matplotlib.figure import Figure
 
@@ -36,7 +41,7 @@ def _curves(answer: dict[str, Any]) -> Any:
     curves = (("max_angle_deg", "largest", GREEN, "-"), ("min_angle_deg", "smallest", BLUE, "-"),
               ("rarest_angle_deg", "two rarest classes", INK, (0, (1, 1.5))))  # fmt: skip
     for key, text, colour, line in curves:
-        upper.plot(x, [row[key] for row in rows], color=colour, linestyle=line, label=text)
+        upper.plot(x, [_shown(row, key) for row in rows], color=colour, linestyle=line, label=text)
     upper.set_ylabel("angle between classes, degrees")
     upper.set_ylim(-4, 184)
     upper.set_yticks([0, 60, 90, 120, 180])
@@ -75,7 +80,7 @@ def _phases(answer: dict[str, Any]) -> Any:
 
     down, across = answer.get("axes", answer["over"])
     rows, columns = answer["over"][down], answer["over"][across]
-    angles = {(row[down], row[across]): row["min_angle_deg"] for row in answer["rows"]}
+    angles = {(row[down], row[across]): _shown(row, "min_angle_deg") for row in answer["rows"]}
     x = sorted({value for value in columns if isinstance(value, (int, float))})
     y = sorted({value for value in rows if isinstance(value, (int, float))})
     shown = np.array([[angles[b, a] for a in x] for b in y])

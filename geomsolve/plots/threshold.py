@@ -44,7 +44,7 @@ def figure(answer: dict[str, Any]) -> Any:
     current = answer["current"]
     if isinstance(current, (int, float)) and low <= current <= high:
         axes.plot([current], [0.9], marker="v", color=INK, markersize=5, clip_on=False)
-        axes.annotate("yours", (current, 0.9), (5, 0), textcoords="offset points", va="center", fontsize=8)
+        axes.annotate("as asked", (current, 0.9), (5, 0), textcoords="offset points", va="center", fontsize=8)
     if over != "majority":
         logarithmic(axes, "x")
     axes.set_xlim(low, high)

@@ -39,7 +39,8 @@ ROUNDS = 12
 
 
 COLLAPSE_ROUNDING = 1e-13
-"""Eigenvalues this small, relative to the entries of S, are zero: losses linear in G sit on the threshold exactly."""
+"""Eigenvalues this small, relative to the entries of S, are zero: losses linear in G sit on the threshold exactly.
+So are squared lengths of the centres of orbits, relative to their sizes."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,8 @@ def unbalanced(objective: Objective, orbits: Orbits, cosines: FloatArray) -> flo
         return 1.0  # what is felt nowhere leaves the geometry open
     gram = orbits.gram_blocks(cosines).quotient
     length = np.sqrt(np.maximum(np.diag(gram), 0.0))
+    # the centre of an orbit that is at the origin has no direction to be pulled in
+    length[length**2 <= COLLAPSE_ROUNDING * orbits.sizes] = 0.0
     total = np.outer(forces @ length, length)
     return float(np.max(np.divide(np.abs(dual @ gram), total, out=np.zeros_like(total), where=total > 0)))
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from geomsolve.errors import nearest
-from geomsolve.questions.base import LossProblem
+from geomsolve.questions.base import LossProblem, slack_field
 from geomsolve.questions.classes import ClassProblem
 
 
@@ -21,9 +21,7 @@ class Imbalance(ClassProblem, LossProblem):
 
     kind: Literal["imbalance"] = "imbalance"
     dim: int | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
-    slack: float | None = Field(
-        None, gt=0, le=100, allow_inf_nan=False, description="nats above the optimum at which cosines are bounded"
-    )
+    slack: float | None = slack_field()
     pairs: tuple[tuple[str, str], ...] | None = Field(None, description="pairs of classes whose ranges are wanted, a:b")
 
     @field_validator("pairs", mode="before")

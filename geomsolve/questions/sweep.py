@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from geomsolve.questions.base import LossProblem
+from geomsolve.questions.base import LossProblem, slack_field
 from geomsolve.questions.classes import EqualClassProblem
 from geomsolve.reading.lists import read_numbers
 
@@ -51,12 +51,14 @@ class Sweep(EqualClassProblem, LossProblem):
 
     A parameter is one of the loss (temperature, batch, negatives, epsilon, ...), ``majority`` (share of the largest
     class; the others keep their ratios), ``imbalance`` (largest over smallest class, for ``classes`` classes with sizes
-    by ``profile``) or ``dim``, the dimensions of the embedding.
+    by ``profile``) or ``dim``, the dimensions of the embedding.  ``slack`` asks how far cosines may be
+    at a loss that much above the optimum.
     """
 
     kind: Literal["sweep"] = "sweep"
     over: dict[str, tuple[float, ...]] = Field(description="parameter -> values, or a range such as 0.05:1:20")
     dim: int | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
+    slack: float | None = slack_field()
     profile: Literal["exp", "step"] = Field("exp", description="how sizes fall with imbalance: evenly in log, or half")
 
     @field_validator("over", mode="before")
@@ -78,6 +80,12 @@ class Sweep(EqualClassProblem, LossProblem):
         if math.prod(map(len, read.values())) > MOST_POINTS:
             raise ValueError(f"that makes more than {MOST_POINTS:,} points")
         return read
+
+    @model_validator(mode="after")
+    def _ranges_know_no_dimension(self) -> Sweep:
+        if self.slack is not None and (self.dim is not None or "dim" in self.over):
+            raise ValueError("ranges hold for embeddings of any dimension; leave the dimension or the slack out")
+        return self
 
     @model_validator(mode="after")
     def _imbalance_needs_classes(self) -> Sweep:

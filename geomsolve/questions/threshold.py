@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from geomsolve.questions.base import LossProblem
+from geomsolve.questions.base import LossProblem, slack_field
 from geomsolve.questions.classes import ClassProblem
 
 Over = Literal["temperature", "majority", "batch", "negatives"]
@@ -15,8 +15,23 @@ Over = Literal["temperature", "majority", "batch", "negatives"]
 class Threshold(ClassProblem, LossProblem):
     """Where do all classes but the largest collapse into one point, as ``over`` varies and the rest stays as given?
 
-    ``majority`` is the share of the largest class; the others keep their ratios.
+    ``majority`` is the share of the largest class; the others keep their ratios.  With ``slack``, over temperature,
+    also: from which temperature on is every cosine settled to ``width`` at a loss that much above the optimum?
     """
 
     kind: Literal["threshold"] = "threshold"
     over: Over = Field("temperature", description="what varies")
+    slack: float | None = slack_field()
+    width: float | None = Field(
+        None, gt=0, le=2, description="how wide a range of cosines may be that counts as settled; 0.1 unless given"
+    )
+
+    @model_validator(mode="after")
+    def _settled_over_temperature(self) -> Threshold:
+        if self.width is not None and self.slack is None:
+            raise ValueError("cosines have ranges only at a loss above the optimum; give the slack too")
+        if self.slack is not None and self.over != "temperature":
+            raise ValueError(
+                f"where ranges settle is found over temperature, not over {self.over}; leave the slack out"
+            )
+        return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log
 from typing import Any
 
 import click
@@ -16,8 +17,15 @@ from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, effort, extreme_pair, holds_for, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.structure import angle_degrees, coinciding
+from geomsolve.losses import make_loss
 from geomsolve.questions.imbalance import Imbalance
-from geomsolve.words import counted, listing, number, rounded
+from geomsolve.words import UNSEEN, counted, listing, nats, number, rounded, stakes
+
+BENT = ("general", "symmetric by proportion")
+"""Geometries that are described as a bent simplex."""
+
+LOGGED = 256
+"""Embeddings in a batch, or negatives, for which the value in a training log is given as an example."""
 
 NEARLY = 1e-4
 """Distance 1 - cosine, at an angle of 0.8°, up to which classes are said to be nearly at one point."""
@@ -91,9 +99,9 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
     if not report.dimension_limited:
         spans = "It needs" if report.unique else "This one spans"
         screen.print(f"{unique} {spans} {counted(report.rank, 'dimension')}.")
-    simplex = simplex_line(report)
-    if simplex:
-        screen.print(simplex)
+    for line in (simplex_line(report), log_line(report)):
+        if line:
+            screen.print(line)
     if report.ranges is not None:
         screen.print(f"\n{ranges.opening(report.ranges)}", style="bold")
         screen.print(ranges.table(report.ranges))
@@ -134,8 +142,9 @@ def sentence(report: ImbalanceReport) -> str:
         return f"In {limit} dimension{'' if limit == 1 else 's'} (best found): {geometry(report)}"
     if report.unique is False and report.structure.kind != "degenerate":
         loss = report.problem["loss"]["name"]
-        return f"{loss} is equally content with many geometries; one of them: {geometry(report)}"
-    return " ".join([geometry(report), *nearly(report)])
+        one = f"{loss} is equally content with many geometries; one of them: {geometry(report)}"
+        return " ".join([one, *cost(report)])
+    return " ".join([geometry(report), *cost(report), *nearly(report)])
 
 
 def open_angles(report: ImbalanceReport) -> str:
@@ -220,7 +229,8 @@ def geometry(report: ImbalanceReport) -> str:
     if report.unique is False:
         return f"angles from {low} to {high}."
     regular = f"{angle_degrees(simplex_cosine(k)):.{digits}f}°"
-    return f"Imbalance bends the simplex: {loss} wants angles from {low} to {high}, not {regular} everywhere."
+    bent = f"Imbalance bends the simplex: {loss} wants angles from {low} to {high}, not {regular} everywhere"
+    return f"{bent}." if report.bend is None else f"{bent}, {stakes(report.bend)}."
 
 
 def pair(report: ImbalanceReport, orbits: tuple[int, int]) -> str:
@@ -229,14 +239,33 @@ def pair(report: ImbalanceReport, orbits: tuple[int, int]) -> str:
     return f"classes {report.names[a]} and {report.names[b]}"
 
 
+def cost(report: ImbalanceReport) -> list[str]:
+    """A sentence on what the regular simplex would lose, where that of the geometry does not say it already."""
+    if report.bend is None or (report.unique is not False and report.structure.kind in BENT):
+        return []
+    if report.bend < UNSEEN:
+        return [f"A regular simplex would lose only {nats(report.bend)}: training will not see the difference."]
+    return [f"A regular simplex would lose {nats(report.bend)}."]
+
+
 def simplex_line(report: ImbalanceReport) -> str:
-    """What the regular simplex would cost, so that a bend is seen in proportion; empty where it is the answer."""
+    """That the regular simplex is as good where the answer is another geometry; else empty."""
     excess, s = report.simplex_excess, report.structure
-    if excess is None or s.simplex_distance <= s.tolerance:
+    if excess is None or s.simplex_distance <= s.tolerance or report.bend is not None or not report.resolved:
         return ""
-    if excess <= 1e-12 * max(1.0, abs(report.value)):
-        return "A regular simplex has the same loss, as far as floating-point numbers can tell."
-    return f"A regular simplex would lose {excess:.2g} nats against it."
+    return "A regular simplex has the same loss, as far as floating-point numbers can tell."
+
+
+def log_line(report: ImbalanceReport) -> str:
+    """How the value relates to that in a training log; empty where it is the same, or where that is not known."""
+    stated = report.problem["loss"]
+    what = make_loss(stated["name"], {key: x for key, x in stated.items() if key != "name"}).counted_off
+    if not what:
+        return ""
+    return (
+        f"A training log adds the log of the number of {what}: about {number(report.value + log(LOGGED), 4)} for "
+        f"{LOGGED}. geomsolve levels says it exactly, and places a loss value of yours."
+    )
 
 
 def orbit_labels(report: ImbalanceReport) -> list[str]:
@@ -255,7 +284,8 @@ def what_would_change(report: ImbalanceReport) -> str:
     threshold, now = report.nearest_threshold["value"], report.problem["loss"]["temperature"]
     rest = f"the {report.orbits.n_classes - 1} smaller classes"
     digits = next((d for d in range(4, 10) if number(threshold, d) != number(now, d)), 10)
-    where, yours = number(threshold, digits), f"(yours is {number(now, digits)})"
+    whose = "yours is" if "temperature" in report.given else "now the default,"
+    where, yours = number(threshold, digits), f"({whose} {number(now, digits)})"
     if now < threshold:
         return f"Above temperature {where} {rest} would collapse into one point {yours}."
     return f"Below temperature {where} {rest} would no longer be one point {yours}."

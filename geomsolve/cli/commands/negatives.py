@@ -67,7 +67,8 @@ def show(report: NegativesReport, screen: Console, *, quiet: bool) -> None:
     )
     if any(row.threshold is not None for row in report.rows):
         screen.print(
-            "collapse at t: the temperature nearest to yours at which the smaller classes start to share one point."
+            f"collapse at t: the temperature nearest to {loss['temperature']:g} at which the smaller classes start to "
+            "share one point."
         )
     screen.print()
     tolerance = report.problem["tolerance"]
@@ -101,16 +102,18 @@ def table(report: NegativesReport) -> Table:
     for title in (*titles, "collapse at t") if collapses else titles:
         grid.add_column(title, justify="left" if title == "geometry" else "right", no_wrap=True)
 
-    def angles(low: float, high: float) -> str:
+    def angles(kind: str, low: float, high: float) -> str:
+        if kind == "undetermined":
+            return "open"
         return f"{angle_degrees(high):.1f}° to {angle_degrees(low):.1f}°"
 
     for row in report.rows:
         figures = (f"{row.risk:z.5f}", f"{row.difference:+z.5f}", number(row.lower, 4), number(row.upper, 4))
-        cells = [f"{row.negatives:,}", *figures, row.structure, angles(row.min_cosine, row.max_cosine)]
+        cells = [f"{row.negatives:,}", *figures, row.structure, angles(row.structure, row.min_cosine, row.max_cosine)]
         threshold = "never" if row.threshold is None else number(row.threshold, 4)
         grid.add_row(*cells, *([threshold] if collapses else []))
     s = report.structure
-    cells = ["inf", f"{report.limit:z.5f}", "", "", "", s.kind, angles(s.min_cosine, s.max_cosine)]
+    cells = ["inf", f"{report.limit:z.5f}", "", "", "", s.kind, angles(s.kind, s.min_cosine, s.max_cosine)]
     grid.add_row(*cells, *([""] if collapses else []))
     return grid
 

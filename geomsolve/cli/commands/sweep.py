@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from geomsolve.analyses.sweep import SweepReport, sweep
+from geomsolve.analyses.imbalance import SAME
+from geomsolve.analyses.ranges import SETTLED
+from geomsolve.analyses.sweep import SweepReport, losing, sweep
 from geomsolve.cli.options import (
     Command,
     class_options,
@@ -45,6 +47,9 @@ sweep_options = stacked(
         "--classes", type=int, metavar="K", help="Number of equally frequent classes; sizes by --over imbalance."
     ),
     click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding, if limited; --over dim=2:9:8 too."),
+    click.option(
+        "--slack", type=float, metavar="EPS", help="Also how far cosines may be at a loss EPS nats above the optimum."
+    ),
     click.option("--profile", metavar="exp|step", help="How class sizes fall with imbalance (default exp)."),
 )
 
@@ -99,19 +104,24 @@ def axes(over: tuple[str, ...]) -> dict[str, str]:
 
 
 def as_csv(report: SweepReport) -> str:
-    """The rows as CSV; groups as class names joined by + and ;."""
+    """The rows as CSV; groups and pairs as class names joined by + and ;."""
     text = io.StringIO()
     rows = report.to_dict()["rows"]
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({**row, "groups": ";".join("+".join(group) for group in row["groups"])})
+        joined = {"groups": ";".join("+".join(group) for group in row["groups"])}
+        if "widest_pair" in row:
+            joined["widest_pair"] = "+".join(row["widest_pair"])
+        writer.writerow({**row, **joined})
     return text.getvalue()
 
 
 def show(report: SweepReport, screen: Console, *, quiet: bool) -> None:
     """Print the answer for a person: sentence, table or grid, collapse, how sure."""
-    screen.print(sentence(report), style="bold")
+    screen.print(" ".join([sentence(report), *stakes(report)]), style="bold")
+    if settling := settled(report):
+        screen.print(settling, style="bold")
     if quiet:
         return
     varied = listing([name.replace("_", " ") for name in report.over])
@@ -121,7 +131,9 @@ def show(report: SweepReport, screen: Console, *, quiet: bool) -> None:
         screen.print(table(report))
         plain = not screen.encoding.lower().startswith("utf")
         for key, name in (("min_angle_deg", "smallest angle"), ("max_angle_deg", "largest angle"), ("value", "loss")):
-            values = [row[key] for row in report.rows]
+            values = [row[key] for row in report.rows if key == "value" or row["structure"] != "undetermined"]
+            if not values:
+                continue
             unit = "" if key == "value" else "°"
             ends = f"{number(values[0], 4)}{unit} to {number(values[-1], 4)}{unit}"
             screen.print(f"{name:>14}  {sparkline(values, screen.width - 40, plain=plain)}  {ends}")
@@ -134,6 +146,12 @@ def show(report: SweepReport, screen: Console, *, quiet: bool) -> None:
         for change in report.collapse:
             happens = "sets in" if change["collapsed_above"] else "ends"
             screen.print(f"Collapse of all smaller classes {happens} at {name} {number(change[name])}.")
+    if any(row["structure"] == "undetermined" for row in report.rows):
+        screen.print("Undetermined: the loss hardly depends on the angles there, so that none is shown.")
+    if report.problem.get("slack") is not None:
+        screen.print(
+            "Widest range: how far the least settled cosine may be from end to end at a loss that much higher; proven."
+        )
     worst = max(row["gap"] for row in report.rows)
     points = counted(len(report.rows), "point")
     kept, others = holds_for(report.assumption or "")
@@ -171,38 +189,78 @@ def sentence(report: SweepReport) -> str:
     noun = name.replace("_", " ")
     if len(runs) == 1:
         low, high = report.rows[0]["min_angle_deg"], report.rows[-1]["min_angle_deg"]
+        known = report.rows[0]["structure"] != "undetermined"
         if len(kinds) == 1:
-            return f"At {noun} {values[0]} the geometry of {loss} is {kinds[0]}; the smallest angle is {low:.1f}°."
-        return (
-            f"From {noun} {values[0]} to {values[-1]} the geometry of {loss} stays {kinds[0]}; "
-            f"the smallest angle goes from {low:.1f}° to {high:.1f}°."
-        )
+            angle = f"; the smallest angle is {low:.1f}°" if known else ""
+            return f"At {noun} {values[0]} the geometry of {loss} is {kinds[0]}{angle}."
+        angle = f"; the smallest angle goes from {low:.1f}° to {high:.1f}°" if known else ""
+        return f"From {noun} {values[0]} to {values[-1]} the geometry of {loss} stays {kinds[0]}{angle}."
     parts = [f"{kinds[run[0]]} at {' to '.join(dict.fromkeys((values[run[0]], values[run[-1]])))}" for run in runs]
     return f"Over {noun} the geometry of {loss} is {', then '.join(parts)}."
+
+
+def stakes(report: SweepReport) -> list[str]:
+    """A sentence on what the regular simplex would lose, where it is not the answer everywhere."""
+    said = losing(report.bends) if report.bends else ""
+    return [f"{said[0].upper()}{said[1:]}."] if said else []
+
+
+def settled(report: SweepReport) -> str:
+    """Where the loss settles the geometry among the points looked at; empty where that was not asked."""
+    slack = report.problem.get("slack")
+    if slack is None:
+        return ""
+    within = f"Within {number(slack, 3)} nats of the optimum"
+    close = [row["widest"] <= SETTLED for row in report.rows]
+    least = min(row["widest"] for row in report.rows)
+    points = counted(len(close), "point")
+    if not any(close):
+        return f"{within} the geometry is settled at none of {points}: some cosine may vary by {least:.2g} everywhere."
+    width = number(SETTLED)
+    if len(report.over) == 2 or all(close):
+        where = f"all {points}" if all(close) else f"{sum(close)} of {points}"
+        return f"{within} every cosine is settled to {width} at {where}."
+    (name,) = report.over
+    rows = sorted(zip([row[name] for row in report.rows], close, strict=True))
+    runs = [[x for x, _ in run] for inside, run in itertools.groupby(rows, key=lambda row: row[1]) if inside]
+    last = [rows[-1][0]]
+    where = listing(
+        [
+            f"from {name.replace('_', ' ')} {number(run[0], 4)} on"
+            if run[-1:] == last
+            else f"at {name.replace('_', ' ')} {' to '.join(dict.fromkeys(number(x, 4) for x in (run[0], run[-1])))}"
+            for run in runs
+        ]
+    )
+    return f"{within} every cosine is settled to {width} {where}, among the points looked at."
 
 
 def table(report: SweepReport) -> Table:
     """One row a point, as many as are worth reading."""
     (name,) = report.over
-    shown = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
-    for title in (name.replace("_", " "), "smallest angle", "largest angle", "loss value", "gap"):
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    titles = [name.replace("_", " "), "min angle", "max angle", "loss value", "gap", "simplex loses"]
+    wide = report.problem.get("slack") is not None
+    for title in [*titles, "widest range"] if wide else titles:
         shown.add_column(title, justify="right")
     shown.add_column("geometry")
     for position in chosen(len(report.rows), MOST_ROWS):
         if position is None:
-            shown.add_row(*["…"] * 6)
+            shown.add_row(*["…"] * len(shown.columns))
             continue
         row = report.rows[position]
         points = "; ".join(listing(group, 6) for group in row["groups"])
         geometry = row["structure"] + (f": {points}" if row["structure"] == "minority collapse" else "")
-        shown.add_row(
-            number(row[name], 5),
-            Text(f"{row['min_angle_deg']:.1f}°", style=colour(row["max_cosine"])),
-            Text(f"{row['max_angle_deg']:.1f}°", style=colour(row["min_cosine"])),
-            rounded(row["value"], 7),
-            "<1e-12" if row["gap"] < 1e-12 else f"{row['gap']:.1e}",
-            geometry,
-        )
+        angles = [
+            Text(f"{row[f'{angle}_angle_deg']:.1f}°", style=colour(row[cosine])) if known else Text("open")
+            for known in [row["structure"] != "undetermined"]
+            for angle, cosine in (("min", "max_cosine"), ("max", "min_cosine"))
+        ]
+        excess = row["simplex_excess"]
+        lost = "" if excess is None else f"{excess:.1e}" if excess > SAME * max(1, abs(row["value"])) else "nothing"
+        gap = "<1e-12" if row["gap"] < 1e-12 else f"{row['gap']:.1e}"
+        ranges = [Text(f"{row['widest']:.3f} {':'.join(row['widest_pair'])}")] if wide else []
+        shown.add_row(number(row[name], 5), *angles, rounded(row["value"], 7), gap, lost, *ranges, geometry)
     return shown
 
 
@@ -222,7 +280,11 @@ def phase_grid(report: SweepReport, width: int) -> Table:
         for j in fits:
             row = None if j is None else report.rows[i * len(columns) + j]
             cells.append(
-                Text("…") if row is None else Text(f"{row['min_angle_deg']:.1f}", style=colour(row["max_cosine"]))
+                Text("…")
+                if row is None
+                else Text("open")
+                if row["structure"] == "undetermined"
+                else Text(f"{row['min_angle_deg']:.1f}", style=colour(row["max_cosine"]))
             )
         shown.add_row(Text(number(rows[i], 4), style="bold"), *cells)
     return shown

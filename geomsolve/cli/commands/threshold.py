@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from geomsolve.analyses.determined import FIRST, HIGHEST, LOWEST
 from geomsolve.analyses.threshold import ThresholdReport, threshold
 from geomsolve.cli.options import Command, class_options, loss_options, output_options, split_loss
 from geomsolve.cli.output import Output
@@ -21,6 +22,13 @@ NOUNS = {"temperature": "temperature", "majority": "majority share", "batch": "b
 @click.command("threshold", cls=Command, epilog="Example: geomsolve threshold --props 0.9,0.06,0.04 --over temperature")
 @class_options
 @click.option("--over", metavar="|".join(NOUNS), help="What varies (default temperature); the rest stays as given.")
+@click.option(
+    "--slack",
+    type=float,
+    metavar="EPS",
+    help="Over temperature: also from where on every cosine is settled at a loss EPS nats above the optimum.",
+)
+@click.option("--width", type=float, metavar="W", help="With --slack: the width that counts as settled (default 0.1).")
 @loss_options
 @output_options
 def command(output: Output, **flags: Any) -> int:
@@ -38,6 +46,8 @@ def command(output: Output, **flags: Any) -> int:
 def show(report: ThresholdReport, screen: Console, *, quiet: bool) -> None:
     """Print the answer for a person: sentence, stages of the path, how sure, where the problem as given stands."""
     screen.print(sentence(report), style="bold")
+    if report.determined is not None:
+        screen.print(settled(report.determined), style="bold")
     if quiet:
         return
     shares = report.proportions
@@ -49,10 +59,16 @@ def show(report: ThresholdReport, screen: Console, *, quiet: bool) -> None:
     if len(report.changes) > 1:
         several = listing([shown(report, change["value"]) for change in report.changes])
         screen.print(
-            f"Full collapse changes more than once: at {several}. The sentence names the one nearest to yours."
+            f"Full collapse changes more than once: at {several}. The sentence names the one nearest to the problem as "
+            "given."
         )
     if sure := how_sure(report):
         screen.print(sure)
+    if report.determined is not None:
+        screen.print(
+            "That a cosine is settled is proven at the temperatures looked at; where it begins and ends was searched "
+            "for in steps, as widths are not monotone."
+        )
     if place := whereabouts(report):
         screen.print(f"\n{place}")
 
@@ -128,11 +144,27 @@ def how_sure(report: ThresholdReport) -> str:
     return f"{proof} All this is{kept}.{others}" if kept else proof
 
 
+def settled(found: dict[str, Any]) -> str:
+    """From which temperature on the loss settles every cosine, in one sentence."""
+    within, width = f"Within {number(found['slack'], 3)} nats of the optimum", number(found["width"], 3)
+    pair = f"classes {' and '.join(found['pair'])}"
+    if found["value"] is None:
+        return (
+            f"{within} no temperature from {number(FIRST)} to {number(HIGHEST)} was found at which every cosine is "
+            f"settled to {width}: that of {pair} varies by {found['widest']:.2g} even at {number(found['at'], 3)}."
+        )
+    end = "" if found["until"] is None else f" to {number(found['until'], 4)}"
+    start = f"from temperature {number(found['value'], 4)}{end or ' on'}"
+    last = "" if found["value"] <= LOWEST else f"; the last to settle is that of {pair}"
+    return f"{within} every cosine is settled to {width} {start}{last}."
+
+
 def whereabouts(report: ThresholdReport) -> str:
     """Where the problem as given stands, as a sentence."""
     if report.threshold is None or report.collapsed is None:
         return ""
     state = "collapsed" if report.collapsed else "not collapsed"
+    whose = "Yours" if report.given else "The default"
     if report.current == float("inf"):
-        return f"Yours, the limit of many {'samples' if report.over == 'batch' else 'negatives'}, is {state}."
-    return f"Yours, {NOUNS[report.over]} {shown(report, report.current)}, is {state}."
+        return f"{whose}, the limit of many {'samples' if report.over == 'batch' else 'negatives'}, is {state}."
+    return f"{whose}, {NOUNS[report.over]} {shown(report, report.current)}, is {state}."
