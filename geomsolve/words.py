@@ -43,3 +43,8 @@ def stakes(excess: float) -> str:
     if excess < UNSEEN:
         return f"but only by {nats(excess)}: training will not see it"
     return f"which is worth {nats(excess)}"
+
+
+def worth(excess: float) -> str:
+    """The same as a few words: 'worth 0.062 nats', 'worth 6e-08 nats: unseen'."""
+    return f"worth {nats(excess)}{': unseen' if excess < UNSEEN else ''}"

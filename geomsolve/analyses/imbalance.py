@@ -31,7 +31,7 @@ from geomsolve.report import Effort, Proof, ProvenReport, jsonable, understood
 from geomsolve.solvers.base import Answer, Solution
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
 from geomsolve.solvers.manifold import solve_limited
-from geomsolve.words import stakes
+from geomsolve.words import worth
 
 FULL_ORBITS = 1000
 """Distinct proportions up to which their m x m cosines are part of the JSON without being asked for."""
@@ -91,7 +91,7 @@ class ImbalanceReport(ProvenReport):
         if not self.resolved:
             return "angles not determined"
         named, excess = self.structure.named(self.names), self.bend
-        return named if excess is None else f"{named}, not a regular simplex, {stakes(excess)}"
+        return named if excess is None else f"{named}, {worth(excess)}"
 
     @property
     def bend(self) -> float | None:

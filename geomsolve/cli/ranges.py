@@ -86,7 +86,7 @@ def _grid(ranges: Ranges, names: list[str]) -> Table:
 
 
 def closing(ranges: Ranges, embedding: str = "embedding") -> list[str]:
-    """What the smallest angle and the mean over minorities may be, and how sure; ``embedding`` is what all holds for."""
+    """What the smallest angle and the mean over minorities may be, and how sure; ``embedding`` is what that is for."""
     lines = []
     if (near := ranges.nearest) is not None:
         low, high = angle_degrees(near.range.high), angle_degrees(near.range.low)
