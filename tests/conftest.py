@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("geomsolve", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("geomsolve")  # no test fails by the clock
 
 
 @pytest.fixture

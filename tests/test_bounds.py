@@ -34,7 +34,7 @@ def random_cosines(random, orbits):
 
 
 @given(st.integers(0, 10**6), st.booleans())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_minorant_for_any_wish_stays_below_the_loss(seed, own):
     random = np.random.default_rng(seed)
     objective, orbits = weighted(random, [2, 1, 3], own=own)
@@ -60,7 +60,7 @@ def test_the_tangent_is_the_minorant_without_a_wish():
 
 
 @given(st.integers(0, 10**6), st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_tightened_bounds_stay_below_every_feasible_value(seed, own):
     random = np.random.default_rng(seed)
     objective, orbits = weighted(random, [1, 2, 1, 1], own=own)
@@ -89,7 +89,7 @@ def test_tightening_closes_what_the_tangent_leaves_open():
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_bounds_over_distances_stay_below_every_embedding(seed):
     random = np.random.default_rng(seed)
     objective, orbits = weighted(random, [1, 1, 1, 1, 1], own=True)

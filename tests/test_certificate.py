@@ -59,7 +59,7 @@ def test_certificate_is_the_formula_on_the_full_matrix(name, parameters, rng):
         assert found.gap == pytest.approx(found.value - found.lower_bound, abs=1e-15)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.sampled_from(LOSSES),
     st.lists(st.integers(1, 20), min_size=2, max_size=5).filter(lambda c: max(c) > 1),

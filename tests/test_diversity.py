@@ -44,7 +44,7 @@ def test_sphere_is_seeded_and_of_length_one():
     assert np.abs(a - b).max() > 0.1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1), corrected=st.booleans(), kappa=st.floats(0, 6), t=st.floats(0.1, 3))
 def test_the_objective_is_the_loss_by_its_definition(seed, corrected, kappa, t):
     rng = np.random.default_rng(seed)
@@ -57,7 +57,7 @@ def test_the_objective_is_the_loss_by_its_definition(seed, corrected, kappa, t):
     assert value == pytest.approx(plain_loss(z, x, mass, kappa, t, allowed, corrected=corrected), abs=1e-11)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 9), d=st.integers(2, 4), t=st.floats(0.1, 4))
 def test_full_support_and_matching_temperature_make_the_identity_optimal(seed, n, d, t):
     """kappa tau = 1: the identity attains the entropic floor, with a certificate of its own, for any masses."""
@@ -161,7 +161,7 @@ def test_identity_is_not_optimal_where_kappa_tau_is_above_one():
     assert report.optimum.lower_bound > report.floor + 1e-3  # no embedding predicts these positives
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_lower_bound_holds_for_random_embeddings(seed):
     problem = Diversity(latents="sphere:6:3", seed=seed, temperature=0.5, edges=[[0, 1], [1, 2], [3, 4]])

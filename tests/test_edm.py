@@ -40,7 +40,7 @@ def test_circumradius_of_special_sets():
 
 
 @given(st.integers(0, 10**6), st.integers(2, 8), st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_circumradius_agrees_with_the_linear_system(seed, n, dim):
     """Gower 1985: D w = 1 is consistent for spherical points, and 1 / (2 sum w) is the squared radius."""
     random = np.random.default_rng(seed)
@@ -57,7 +57,7 @@ def test_circumradius_agrees_with_the_linear_system(seed, n, dim):
 
 
 @given(st.integers(0, 10**6), st.integers(2, 6))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_unit_diagonal_and_psd_is_spherical_with_radius_at_most_one(seed, n):
     random = np.random.default_rng(seed)
     gram = random.standard_normal((n, n + 1))
@@ -77,7 +77,7 @@ def brute_interval(matrix, ones, grid):
 
 
 @given(st.integers(0, 10**6), st.integers(2, 6), st.booleans(), st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @pytest.mark.slow
 def test_shift_interval_agrees_with_a_scan(seed, m, repeated, uncoupled):
     random = np.random.default_rng(seed)

@@ -84,7 +84,7 @@ def test_positives_of_the_own_class_give_the_loss_of_classes(rng, loss, k):
     np.testing.assert_allclose(of_points.gradient(gram), of_classes.gradient(gram), atol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(2, 5),
@@ -121,7 +121,7 @@ def test_bounds_are_attained_in_the_worst_case():
     assert difference == pytest.approx(lower_bound(4, 1.0, decoupled=False), abs=1e-7)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 4), temperature=st.floats(0.2, 3))
 def test_the_two_parts_of_the_difference_are_monotone_in_k(seed, n, temperature):
     rng = np.random.default_rng(seed)
@@ -208,7 +208,7 @@ def test_least_by_bound_is_the_first_k_whose_bounds_are_within_the_accuracy():
     assert least_by_bound(0.01, 0.005, decoupled=True) == inf
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(a=st.floats(0.01, 1e3), b=st.floats(0.01, 1e3), accuracy=st.floats(1e-3, 1))
 def test_search_ends_at_a_number_that_suffices_where_one_less_does_not(a, b, accuracy):
     def off_by(k: int) -> float:

@@ -495,7 +495,7 @@ EDITS = st.lists(
     ),
     max_size=5,
 )
-many = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 
 
 def survives(data: bytes, base: Path = Path("/nonexistent")) -> None:
@@ -540,7 +540,7 @@ class TestMalformed:
             text = text[:position] + insert + text[position + drop :]
         survives(text.encode())
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=25, suppress_health_check=list(HealthCheck))
     @given(edits=EDITS)
     def test_the_command_never_shows_a_traceback(self, run, tmp_path, edits):
         text = GOOD

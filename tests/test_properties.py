@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers import LOSSES
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geomsolve import Imbalance, Orbits, make_loss, solve
 
 # A few dozen solves a property; each takes milliseconds.
-few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=25)
 
 counts_of_classes = st.lists(st.integers(1, 40), min_size=2, max_size=6).filter(lambda c: max(c) > 1 and sum(c) > 4)
 smooth = st.sampled_from([case for case in LOSSES if case[0] != "triplet"])

@@ -148,7 +148,7 @@ def test_yaware_target_and_least_dimension():
 
 
 @given(st.lists(st.integers(-1000, 1000), min_size=3, max_size=6, unique=True), st.sampled_from([0.01, 1.0, 1e4]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_three_scalars_never_suit_yaware(labels, sigma):
     """However wide the kernel: a test on the scale of the cosines would say yes by rounding at sigma = 1e4 * spread."""
     assert verdict(weighting="yaware", labels=labels, sigma=sigma * np.ptp(labels)) == "inconsistent"
@@ -650,7 +650,7 @@ def test_the_certified_optimum_agrees_with_descent(include):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_the_order_of_labels_does_not_matter(seed):
     random = np.random.default_rng(seed)
     labels = random.integers(0, 4, (5, 2)).astype(float)

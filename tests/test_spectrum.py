@@ -47,7 +47,7 @@ def test_the_uniformity_term_is_the_expected_log_kernel_density(power):
     assert term + log(eps) / 2 == pytest.approx(expected, abs=1e-7)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(variance=VARIANCES, weight=st.floats(0, 50), eps=st.floats(0.005, 2))
 def test_optimality_conditions(variance, weight, eps):
     """P >= 0, sum <= 1, one multiplier: h' + nu = 0 where P > 0, >= 0 where P = 0, and nu (1 - sum) = 0."""
@@ -63,7 +63,7 @@ def test_optimality_conditions(variance, weight, eps):
     assert multiplier * (1 - power.sum()) <= 1e-9 * scale
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(variance=VARIANCES, weight=st.floats(0.1, 20), eps=st.floats(0.02, 2), many=st.integers(1, 5))
 def test_cvxpy_finds_the_same(variance, weight, eps, many):
     variance, many = np.array(variance), np.full(len(variance), float(many))
@@ -79,7 +79,7 @@ def test_cvxpy_finds_the_same(variance, weight, eps, many):
         assert (moved - value) / h == pytest.approx(many[f] * slope[f], abs=1e-3 * many[f] / eps**2)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 30), eps=st.floats(0.01, 1))
 def test_lower_bound_holds_for_every_other_allocation(seed, n, eps):
     rng = np.random.default_rng(seed)

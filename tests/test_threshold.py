@@ -83,7 +83,7 @@ def test_closed_form_by_enumeration(sampling, form, temperature):
 
 
 @given(st.lists(st.floats(0.05, 1.0), min_size=2, max_size=4), st.floats(0.3, 3.0))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @pytest.mark.slow
 def test_iid_share_depends_neither_on_number_nor_on_sizes_of_minorities(rest, temperature):
     largest = 1.1 * max(rest)
