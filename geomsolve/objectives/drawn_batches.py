@@ -29,6 +29,9 @@ from geomsolve.objectives.finite_draws import drawn
 MOST_COMPOSITIONS = 2000
 """Compositions of a batch up to which they are enumerated."""
 
+MOST_HELD = 10**9
+"""Samples in all from which on drawing without replacement is drawing with it: numpy draws from fewer only."""
+
 ENTRIES = 2e7
 """Numbers of samples (batches times classes) that are drawn at most."""
 
@@ -52,7 +55,7 @@ class Batches:
     def draw(self, how_many: int, rng: np.random.Generator) -> IntArray:
         """(n, K): how often each class stands in each of n batches."""
         n = max(1, min(how_many, int(ENTRIES / self.orbits.n_classes)))
-        if self.finite:
+        if self.finite and self.counts.sum() < MOST_HELD:
             return rng.multivariate_hypergeometric(self.counts, self.batch, size=n, method="marginals")
         p = self.orbits.proportions[self.orbits.index]
         return rng.multinomial(self.batch, p / p.sum(), size=n)

@@ -17,10 +17,15 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from geomsolve.questions.base import Problem
 from geomsolve.reading.datasets import dataset
 from geomsolve.reading.lists import read_names, read_numbers
+from geomsolve.reading.numbers import SMALLEST
 from geomsolve.words import counted
 
 SUM_TOLERANCE = 1e-3
 """How far a sum of proportions may be from 1 and still be meant as 1."""
+
+
+MOST_SAMPLES = 2**53
+"""Samples of one class that are counted exactly."""
 
 
 def _are_counts(values: tuple[float, ...]) -> bool:
@@ -33,6 +38,9 @@ def _check(values: tuple[float, ...], what: str) -> None:
     for position, x in enumerate(values, 1):
         if not (math.isfinite(x) and x > 0):
             raise ValueError(f"{what} must be positive numbers, but number {position} is {x:g}")
+        if not SMALLEST <= x <= MOST_SAMPLES:
+            bound = f"at least {SMALLEST:g}" if x < SMALLEST else f"at most {MOST_SAMPLES:,}"
+            raise ValueError(f"{what} must be {bound}, but number {position} is {x:g}")
     if len(values) < 2:
         raise ValueError(f"one class ({values[0]:g}) has no geometry; give at least two")
 

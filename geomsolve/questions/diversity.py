@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,9 @@ from geomsolve.questions.data import Matrix
 from geomsolve.reading.latents import read_latents
 from geomsolve.reading.lists import read_numbers
 from geomsolve.reading.matrices import read_matrix
+from geomsolve.reading.numbers import LARGEST, SMALLEST, in_range
 from geomsolve.reading.source import FloatArray
+from geomsolve.registry import TEMPERATURE
 from geomsolve.words import counted
 
 SAME_COORDINATE = 1e-9
@@ -33,8 +35,8 @@ class Diversity(Problem):
     kind: Literal["diversity"] = "diversity"
     latents: Matrix = Field(description="points on the unit sphere: sphere:200:3, rings:7x10, @file or rows")
     masses: tuple[float, ...] | None = Field(None, description="how frequent each point is (default: equally)")
-    kappa: float | None = Field(None, ge=0, allow_inf_nan=False, description="concentration of positives")
-    temperature: float = Field(0.1, gt=0, allow_inf_nan=False)
+    kappa: float | None = Field(None, ge=0, le=1e6, description="concentration of positives")
+    temperature: Annotated[float, TEMPERATURE] = 0.1
     shared_coordinates: int | None = Field(None, ge=1, description="positives agree in the first so many coordinates")
     support: Matrix | None = Field(None, description="n x n, not 0 where j may be a positive of i")
     edges: Matrix | None = Field(None, description="pairs i, j (from 0) that are positives of each other")
@@ -61,6 +63,10 @@ class Diversity(Problem):
         for position, x in enumerate(values, 1):
             if isinstance(x, bool) or not isinstance(x, (int, float)) or not 0 < x < float("inf"):
                 raise ValueError(f"masses must be positive numbers, but number {position} is {x!r}")
+            if not in_range(x):
+                raise ValueError(
+                    f"masses must be from {SMALLEST:g} to {LARGEST:g}, but number {position} is {x:g}; rescale them all"
+                )
         return values
 
     @model_validator(mode="after")

@@ -14,6 +14,7 @@ from geomsolve.questions.classes import SUM_TOLERANCE, ClassProblem
 from geomsolve.questions.data import Matrix
 from geomsolve.reading.lists import read_numbers
 from geomsolve.reading.matrices import read_matrix
+from geomsolve.reading.numbers import SMALLEST
 from geomsolve.reading.source import FloatArray
 from geomsolve.registry import LOSSES
 
@@ -117,6 +118,8 @@ def check_joint(matrix: FloatArray) -> None:
     total = float(matrix.sum())
     if abs(total - 1) > SUM_TOLERANCE:
         raise ValueError(f"the probabilities of all pairs sum to {total:.6g}, not 1; divide them by their sum")
-    if np.any(matrix.sum(axis=1) == 0):
-        row = int(np.flatnonzero(matrix.sum(axis=1) == 0)[0]) + 1
-        raise ValueError(f"row {row} is zero: that point is never an anchor; leave it out")
+    rare = np.flatnonzero(matrix.sum(axis=1) < SMALLEST)
+    if rare.size:
+        share = float(matrix[rare[0]].sum())
+        is_zero = "zero" if share == 0 else f"{share:g} in all"
+        raise ValueError(f"row {rare[0] + 1} is {is_zero}: that point is never an anchor; leave it out")

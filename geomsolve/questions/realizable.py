@@ -38,7 +38,7 @@ class Realizable(Problem):
     self_pairs: Literal["include", "exclude"] = "include"
     normalise: Literal["rows", "columns"] = "rows"
     dim: int | None = Field(None, ge=1, description="dimensions of the latents; no limit unless given")
-    arc: float | None = Field(None, gt=0, allow_inf_nan=False, description="bend scalar labels onto such a circle")
+    arc: float | None = Field(None, ge=1e-12, le=1e12, description="bend scalar labels onto such a circle")
     sample: int | None = Field(None, ge=2, description="keep this many labels, drawn at random")
     eigenvalue_tolerance: float = Field(
         1e-10, gt=0, lt=1, description="an eigenvalue this small, relative to the largest, counts as zero"

@@ -13,10 +13,14 @@ from geomsolve.questions.base import Problem
 from geomsolve.questions.data import Pictures
 from geomsolve.reading.images import read_images
 from geomsolve.reading.lists import read_numbers
+from geomsolve.reading.numbers import LARGEST, SMALLEST, in_range
 from geomsolve.reading.source import FloatArray
 from geomsolve.reading.table import Table
 
 MOST_FREQUENCIES = 1_000_000
+
+SMALL, LARGE = 1e-12, 1e12
+"""Between these the variances and widths of a question lie, so that their products with any power are numbers."""
 
 
 class Spectrum(Problem):
@@ -31,12 +35,12 @@ class Spectrum(Problem):
     images: Pictures | None = Field(
         None, description="images whose spectrum is taken: an npy file, or a folder of png files"
     )
-    noise: float = Field(0, ge=0, allow_inf_nan=False, description="variance of added white noise")
-    blur: float | None = Field(None, gt=0, allow_inf_nan=False, description="cut-off of the blur, in cycles")
+    noise: float = Field(0, ge=0, le=LARGE, description="variance of added white noise")
+    blur: float | None = Field(None, ge=SMALL, le=LARGE, description="cut-off of the blur, in cycles")
     crop: float = Field(0, ge=0, le=1, description="largest distance of two shifts, as a part of the image's width")
-    jitter: float = Field(0, ge=0, allow_inf_nan=False, description="standard deviation of a random contrast")
-    eps: float = Field(0.1, gt=0, allow_inf_nan=False, description="width of the kernel between features")
-    alignment: float | None = Field(None, ge=0, allow_inf_nan=False, description="weight t of alignment")
+    jitter: float = Field(0, ge=0, le=LARGE, description="standard deviation of a random contrast")
+    eps: float = Field(0.1, ge=SMALL, le=LARGE, description="width of the kernel between features")
+    alignment: float | None = Field(None, ge=0, le=LARGE, description="weight t of alignment")
 
     @field_validator("power", mode="before")
     @classmethod
@@ -55,6 +59,11 @@ class Spectrum(Problem):
         for position, x in enumerate(values, 1):
             if isinstance(x, bool) or not isinstance(x, (int, float)) or not 0 <= x < float("inf"):
                 raise ValueError(f"powers must be numbers, 0 or more, but number {position} is {x!r}")
+            if not in_range(x):
+                raise ValueError(
+                    f"powers must be 0 or from {SMALLEST:g} to {LARGEST:g}, but number {position} is {x:g}; "
+                    "rescale them all"
+                )
         if not any(values):
             raise ValueError("all powers are zero: there is nothing to see in such images")
         if len(values) > MOST_FREQUENCIES:
@@ -71,6 +80,8 @@ class Spectrum(Problem):
         read = read_images(value, info.data.get("base"))
         if not read.values[:, 0].any():
             raise ValueError("the images are all of one colour: they have no power at any frequency")
+        if not all(map(in_range, read.values[:, 0])):
+            raise ValueError("the grey values are too large or too small for a spectrum; rescale them")
         return read
 
     @model_validator(mode="after")

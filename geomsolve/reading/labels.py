@@ -26,9 +26,9 @@ from geomsolve.reading.csv import Csv
 from geomsolve.reading.files import content, locate
 from geomsolve.reading.generators import generate, is_generated
 from geomsolve.reading.lists import read_numbers
-from geomsolve.reading.numbers import is_number, is_whole
+from geomsolve.reading.numbers import LARGEST, is_number, is_whole
 from geomsolve.reading.source import Column, Source
-from geomsolve.reading.table import Table, look, read_rows
+from geomsolve.reading.table import Table, look, read_rows, too_large
 
 LABEL_NAMES = ("label", "labels", "class", "classes", "target", "targets")
 """Names of columns that hold classes, whoever wrote them."""
@@ -61,6 +61,11 @@ def _finite(table: Table) -> Table:
     if bad.size:
         shown = ", ".join(f"{x:g}" for x in labels[bad[0]])
         raise InputError(f"label {bad[0] + 1} is {shown}; labels must be finite numbers")
+    off = too_large(labels)
+    if off is not None:
+        raise InputError(
+            f"label {off[0] + 1} holds {labels[off]:g}; at most {LARGEST:g} is computed with, so take another unit"
+        )
     if labels.shape[0] < 2:
         raise InputError("one label has no geometry; give at least two")
     return table

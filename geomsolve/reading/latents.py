@@ -32,8 +32,7 @@ def read_latents(value: Any, base: Path | None = None, seed: int = 0) -> Table:
         raise InputError(
             f"{points.shape[0]:,} points are too many; at most {MOST_POINTS:,}, for instance a random part of them"
         )
-    with np.errstate(over="ignore"):  # a length that is no number is none of 1
-        lengths = np.linalg.norm(points, axis=1)
+    lengths = np.linalg.norm(points, axis=1)
     off = np.flatnonzero(np.abs(lengths - 1) > UNIT_TOLERANCE)
     if off.size:
         raise InputError(

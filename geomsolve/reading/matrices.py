@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from geomsolve.errors import InputError
-from geomsolve.reading.table import Table, read_rows
+from geomsolve.reading.numbers import LARGEST
+from geomsolve.reading.table import Table, read_rows, too_large
 
 
 def read_matrix(value: Any, base: Path | None = None) -> Table:
@@ -26,7 +27,7 @@ def read_matrix(value: Any, base: Path | None = None) -> Table:
         row, column = np.argwhere(~np.isfinite(table.values))[0] + 1
         where = f" of {table.place}" if table.place.startswith("@") else ""
         raise InputError(f"the entry in row {row}, column {column}{where} is not finite")
-    return table
+    return _in_range(table)
 
 
 def read_partial(value: Any, base: Path | None = None) -> Table:
@@ -38,4 +39,15 @@ def read_partial(value: Any, base: Path | None = None) -> Table:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
         shape = " x ".join(map(str, matrix.shape))
         raise InputError(f"the matrix must be square, one row and one column a sample, but it is {shape}")
-    return Table(matrix, table.names, table.place)
+    return _in_range(Table(matrix, table.names, table.place))
+
+
+def _in_range(table: Table) -> Table:
+    """The table, if its numbers can be computed with."""
+    off = too_large(table.values)
+    if off is not None:
+        raise InputError(
+            f"the entry in row {off[0] + 1}, column {off[1] + 1} is {table.values[off]:g}; at most {LARGEST:g} is "
+            "computed with"
+        )
+    return table

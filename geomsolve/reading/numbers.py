@@ -14,6 +14,9 @@ from geomsolve.errors import InputError
 MOST_ITEMS = 20_000_000
 """Items that a repeat like ``5*0.2`` may expand to."""
 
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Sizes between which the numbers of a question lie, unless they are 0: their squares, sums and ratios are numbers."""
+
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 
 
@@ -30,6 +33,11 @@ def number(token: str, place: str = "") -> float:
         return float(token)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise InputError(f"{token!r}{place} is not a number") from None
+
+
+def in_range(x: float) -> bool:
+    """Whether a number is 0 or of a size that can be computed with."""
+    return x == 0 or SMALLEST <= abs(x) <= LARGEST
 
 
 def is_number(text: str) -> bool:

@@ -3,7 +3,7 @@
     0,0;1,0;0,1      rows split at semicolons      @file.npy, .npz:name, .pt:name   an array of one or two dimensions
     @file.csv:a,b    columns by name               @file.parquet:a                  columns, or a list column
     @file.csv        all columns, if unnamed       @file                            text, one row a line; # a comment
-    -                standard input
+    -                standard input: rows as lines, or split at semicolons in one line
 
 A table of names alone is not guessed at: where several columns could be meant, the complaint lists them.
 """
@@ -25,7 +25,7 @@ from geomsolve.reading.csv import Csv
 from geomsolve.reading.files import content, locate, standard_input
 from geomsolve.reading.npy import Npy
 from geomsolve.reading.npz import Npz
-from geomsolve.reading.numbers import expand
+from geomsolve.reading.numbers import LARGEST, expand
 from geomsolve.reading.parquet import Parquet
 from geomsolve.reading.source import FloatArray, Source
 from geomsolve.reading.torch import Tensors
@@ -77,6 +77,13 @@ class Table:
             return self.place
         rows = self.values.tolist()
         return tuple(rows) if self.values.ndim == 1 else tuple(map(tuple, rows))
+
+
+def too_large(values: NDArray[Any]) -> tuple[int, ...] | None:
+    """Where the first number stands that is too large to be computed with, counted from 0; nan and inf are for others
+    to judge."""
+    found = np.argwhere(np.isfinite(values) & (np.abs(values) > LARGEST))
+    return tuple(found[0].tolist()) if found.size else None
 
 
 def look(path: Path) -> Source | None:
@@ -133,11 +140,17 @@ def read_rows(value: Any, base: Path | None = None, *, blank: bool = False, what
         return _of_sequence(value, blank=blank, what=what)
     if value.startswith("@"):
         return read(value[1:], base, blank=blank)
+    place = value
     if value.strip() == "-":
-        return _of_lines(standard_input(base).splitlines(), " of standard input", blank=blank, place="")
+        lines, place = standard_input(base).splitlines(), ""
+        written = [line.split("#")[0].strip() for line in lines]
+        alone = [line for line in written if line]
+        if len(alone) != 1:  # several lines are rows, with or without the semicolon that ends one
+            return _of_lines([line.removesuffix(";") for line in written], " of standard input", blank=blank, place="")
+        value = alone[0]
     lines = value.strip().strip(";").split(";")
     rows = [(f" in {what} {number}", line) for number, line in enumerate(lines, 1)]
-    return _of_rows(rows, blank=blank, place=value)
+    return _of_rows(rows, blank=blank, place=place)
 
 
 def _of_lines(lines: Iterable[str], where: str, *, blank: bool, place: str) -> Table:

@@ -46,6 +46,9 @@ MAX_STEPS = 60
 LONGEST = 2.0
 """Largest change of log u in one step."""
 
+MOST_MISMATCH = 600.0
+"""Largest logarithm of a quotient of forces from which a step is made; e to it is a number."""
+
 BLOCK = 2**16
 """Entries of an m x m matrix that are worked on at once."""
 
@@ -138,7 +141,8 @@ class Step:
 
 
 class Newton:
-    """The linear system of one step; LinAlgError where the loss has no curvature along some cosine.
+    """The linear system of one step; LinAlgError where the loss has no curvature along some cosine, or forces differ
+    beyond all numbers.
 
     Its unknowns are the change of U, each row in units of its size ``unit`` (m,), and the normalisers y in units
     ``pull`` (R, m); its equations, scaled by ``scale``, are those of balance and the definition of y.  ``X`` (m, m)
@@ -146,6 +150,8 @@ class Newton:
     """
 
     def __init__(self, state: State, curvature: RowCurvature) -> None:
+        if np.abs(state.mismatch).max() > MOST_MISMATCH:
+            raise np.linalg.LinAlgError("forces differ by more than a quotient of numbers can say")
         self.state, self.rows, self.joint = state, curvature.rows, curvature.joint
         own = curvature.own + curvature.own.T
         own[state.fixed, state.fixed] = np.inf

@@ -102,9 +102,11 @@ class Target:
 
     def self_weights_differ(self, rtol: float) -> bool:
         """Whether self pairs enter with unequal weights in one component, in units of what is asked for."""
+        if not self.include:
+            return False
         own, parts = np.diag(self.strength), self.components()
         spread = max(float(np.ptp(own[parts == part])) for part in range(int(parts.max()) + 1))
-        return self.include and spread > np.sqrt(rtol) * max(1.0, float(np.abs(own).max()))
+        return bool(spread > np.sqrt(rtol) * max(1.0, float(np.abs(own).max())))
 
     def wanted_distances(self) -> FloatArray:
         """Squared distances 2 (1 - C) (m, m) asked for where self pairs enter, whose weights pin one constant for each
