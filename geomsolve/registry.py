@@ -241,6 +241,10 @@ class Registry(Mapping[str, type[C]]):
     def __len__(self) -> int:
         return len(self._known())
 
+    def elsewhere(self) -> list[str]:
+        """Modules outside of the package that hold choices: another process has to import them to know these."""
+        return sorted({cls.__module__ for cls in self.values() if not cls.__module__.startswith(f"{self.home}.")})
+
     def parameters(self) -> dict[str, Parameter]:
         """Every parameter that some choice takes, by name."""
         return {name: declared for cls in self.values() for name, declared in cls.takes().items()}

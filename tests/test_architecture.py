@@ -50,7 +50,7 @@ MAY_IMPORT = {
     },
     "plots": {"errors", "gram", "words"},
     "torch": {"analyses", "errors", "gram", "questions"},
-    "batch": {"_version", "analyses", "errors", "files", "questions", "reading", "report"},
+    "batch": {"_version", "analyses", "errors", "files", "questions", "reading", "registry", "report"},
 }
 """Room -> the rooms it knows.  ``cli`` and the package itself know all of them."""
 

@@ -1,11 +1,15 @@
 """The process in which a worker solves: problems in on stdin, outcomes out on stdout, one after the other.
 
+With a problem come the modules that hold losses and weightings of a user's own, which are imported first.
+
 A process of its own can be ended when a problem takes too long, and can be killed for want of memory, without
 anything else being lost.  It ends when its stdin does, or when nothing is asked for :data:`IDLE` seconds.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import pickle
 import queue
@@ -32,9 +36,12 @@ def main() -> None:
     _send(out, None)
     while True:
         try:
-            problem = requests.get(timeout=IDLE)
+            modules, problem = requests.get(timeout=IDLE)
         except queue.Empty:
             return
+        for module in modules:
+            with contextlib.suppress(ImportError):  # what is not known for want of it is said of the problem
+                importlib.import_module(module)
         _send(out, attempt(problem))
 
 

@@ -23,6 +23,7 @@ from geomsolve.batch.rows import Outcome, row_of
 from geomsolve.errors import GeomsolveError, InputError
 from geomsolve.questions.base import Problem
 from geomsolve.questions.documents import Entry
+from geomsolve.registry import LOSSES, WEIGHTINGS
 
 BACKENDS = ("loky", "dask")
 """Where the processes are: on this machine (the name is an old one), or on a dask cluster."""
@@ -60,7 +61,8 @@ def outcomes(
     ``jobs`` processes on this machine (default: its cores), or the dask cluster whose ``scheduler`` has this address;
     ``timeout`` in seconds for one problem.
     """
-    pickled = [pickle.dumps(problem) for problem in problems]
+    own = [*LOSSES.elsewhere(), *WEIGHTINGS.elsewhere()]
+    pickled = [pickle.dumps((own, problem)) for problem in problems]
     return _on_cluster(pickled, scheduler, timeout) if backend == "dask" else _here(pickled, jobs, timeout)
 
 
@@ -135,7 +137,7 @@ _children: set[_Child] = set()
 
 
 def _solve(position: int, problem: bytes, timeout: float | None) -> tuple[int, Outcome]:
-    """What a worker does: have ``problem`` (pickled) solved in the child process of its thread."""
+    """What a worker does: have ``problem`` (pickled, with the modules it needs) solved in the child process of its thread."""
     for _ in range(2):  # a second time where the process had just ended for being idle
         child = getattr(_mine, "child", None)
         if child is None or not child.alive:
@@ -197,7 +199,7 @@ class _Child:
         return self._process.poll() is None
 
     def ask(self, problem: bytes, timeout: float | None) -> Outcome:
-        """The outcome of a pickled problem; a process that takes longer than ``timeout`` is ended."""
+        """The outcome of a problem, pickled with the modules it needs; a process that takes longer than ``timeout`` is ended."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ValueError):  # it has ended or was closed: that shows on receiving
             self._process.stdin.write(problem)
