@@ -165,6 +165,7 @@ class Parameter:
         return self.json_schema()
 
 
+# those that losses share with weightings or with questions; the others stand in the rooms of the choices
 TEMPERATURE = Parameter(
     "temperature",
     ("-t", "--temperature"),
@@ -178,6 +179,15 @@ EPSILON = Parameter(
     number("a weight", 1e-100, 1),
     "E",
     "Weight of pairs from different classes, against 1 within a class.",
+)
+BATCH = Parameter("batch", ("--batch",), whole(2), "B", "Samples in a random batch (default: the population limit).")
+VIEWS = Parameter("views", ("--views",), whole(1), "V", "Augmented views of each sample in a batch (default 2).")
+REPLACEMENT = Parameter(
+    "replacement",
+    ("--replacement",),
+    choice("yes", "no"),
+    "yes|no",
+    "Whether a batch may hold a sample twice; no, as data loaders draw, needs counts (default yes; levels: no).",
 )
 
 

@@ -37,7 +37,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def head(command: str) -> dict[str, Any]:
+def head(command: str | None) -> dict[str, Any]:
     """What every JSON object starts with."""
     return {"schema": SCHEMA, "command": command, "versions": versions()}
 

@@ -27,6 +27,7 @@ from geomsolve.gram.structure import angle_degrees
 from geomsolve.gram.types import FloatArray
 from geomsolve.questions.capacity import Capacity
 from geomsolve.report import Report, jsonable, understood
+from geomsolve.words import counted
 
 FULL_GRAM = 64
 """Classes up to which the K x K Gram matrix is part of the JSON without being asked for."""
@@ -103,7 +104,7 @@ def capacity(problem: Capacity) -> CapacityReport:
         points = closed_form(n, dim)
         if points is None:
             points, starts = search(n, dim, problem.seed, known[name])
-            method = f"best of {starts} random start{'' if starts == 1 else 's'}"
+            method = f"best of {counted(starts, 'random start')}"
         cosine = largest_cosine(points)
     elif not is_closed(n, dim):
         raise InputError(

@@ -18,7 +18,7 @@ from geomsolve.analyses.expectation import misses
 from geomsolve.errors import GeomsolveError, InputError
 from geomsolve.questions.base import Problem
 from geomsolve.questions.documents import Entry
-from geomsolve.report import SCHEMA, Report, jsonable, versions
+from geomsolve.report import Report, head, jsonable
 
 EXIT_CODES = {"ok": 0, "unmet": 1, "uncertified": 1, "invalid": 2, "failed": 3}
 """Every status, with the exit code that it stands for."""
@@ -56,19 +56,13 @@ def outcome_of(problem: Problem, report: Report) -> Outcome:
 def row_of(entry: Entry, outcome: Outcome | None) -> dict[str, Any]:
     """The row of a problem with its outcome; None for an entry with complaints, which has none."""
     status, error = _judge(entry, outcome)
-    head: dict[str, Any]
     if outcome is not None and outcome.answer is not None:
-        head = outcome.answer
+        answer = outcome.answer
     else:
         kind = entry.written.get("kind") if isinstance(entry.written, dict) else None
         written = entry.written if entry.problem is None else entry.problem.model_dump(mode="json", exclude_none=True)
-        head = {
-            "schema": SCHEMA,
-            "command": kind if isinstance(kind, str) else None,
-            "problem": jsonable(written),
-            "versions": versions(),
-        }
-    return {**head, "file": entry.file, "sha256": entry.sha256, "status": status, "error": error or None}
+        answer = {**head(kind if isinstance(kind, str) else None), "problem": jsonable(written)}
+    return {**answer, "file": entry.file, "sha256": entry.sha256, "status": status, "error": error or None}
 
 
 def _judge(entry: Entry, outcome: Outcome | None) -> tuple[str, str]:

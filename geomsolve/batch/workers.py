@@ -137,7 +137,7 @@ _children: set[_Child] = set()
 
 
 def _solve(position: int, problem: bytes, timeout: float | None) -> tuple[int, Outcome]:
-    """What a worker does: have ``problem`` (pickled, with the modules it needs) solved in the child process of its thread."""
+    """What a worker does: have ``problem``, pickled with the modules it needs, solved in the child of its thread."""
     for _ in range(2):  # a second time where the process had just ended for being idle
         child = getattr(_mine, "child", None)
         if child is None or not child.alive:
@@ -199,7 +199,7 @@ class _Child:
         return self._process.poll() is None
 
     def ask(self, problem: bytes, timeout: float | None) -> Outcome:
-        """The outcome of a problem, pickled with the modules it needs; a process that takes longer than ``timeout`` is ended."""
+        """The outcome of a ``problem`` as :func:`outcomes` pickles it; a process that takes longer is ended."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ValueError):  # it has ended or was closed: that shows on receiving
             self._process.stdin.write(problem)

@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 import click
+from pydantic import BaseModel
 
 from geomsolve.cli.output import Output, debug_option, json_option, no_color_option, refuse_overwriting
 from geomsolve.plots import check_file
@@ -126,6 +127,13 @@ def with_default(sentence: str, users: dict[str, Any]) -> str:
     return f"{sentence.removesuffix('.')} (default {said})."
 
 
+def temperature_option(model: type[BaseModel]) -> Callable[[F], F]:
+    """The flag of a temperature that is a field of the question itself."""
+    users = {"": model.model_fields[TEMPERATURE.name].default}
+    text = with_default(TEMPERATURE.help, users)
+    return click.option(*TEMPERATURE.flags, TEMPERATURE.name, metavar=TEMPERATURE.metavar, help=text)
+
+
 weighting_options = stacked(
     click.option(
         "--weighting",
@@ -138,11 +146,7 @@ weighting_options = stacked(
     click.option(
         "--labels", metavar="LABELS", help="20,25,30, 0,0;1,0;0,1, @ages.csv:age, @y.npy, - or a set (list labels)."
     ),
-    click.option(
-        *TEMPERATURE.flags,
-        metavar=TEMPERATURE.metavar,
-        help=with_default(TEMPERATURE.help, {"": Realizable.model_fields["temperature"].default}),
-    ),
+    temperature_option(Realizable),
     click.option("--similarity", metavar="cosine|euclidean", help="Of the latents (default: what it is made for)."),
     click.option("--self-pairs", metavar="include|exclude", help="Whether a sample (its views) pairs with itself."),
     click.option("--normalise", metavar="rows|columns", help="How weights are normalised (default rows)."),

@@ -6,8 +6,11 @@ The command line makes one flag of each, and a flag given to a loss that does no
 
 from __future__ import annotations
 
+from geomsolve.registry import BATCH as BATCH
 from geomsolve.registry import EPSILON as EPSILON
+from geomsolve.registry import REPLACEMENT as REPLACEMENT
 from geomsolve.registry import TEMPERATURE as TEMPERATURE
+from geomsolve.registry import VIEWS as VIEWS
 from geomsolve.registry import Parameter, choice, number, switch, whole
 
 ONE_ENCODER = "one encoder, which embeds anchors and negatives alike; two encoders, as in CLIP, may go lower"
@@ -31,15 +34,6 @@ FORM = Parameter(
     choice("sum", "mean"),
     "sum|mean",
     "Whether the negatives' exponentials are summed or averaged.",
-)
-BATCH = Parameter("batch", ("--batch",), whole(2), "B", "Samples in a random batch (default: the population limit).")
-VIEWS = Parameter("views", ("--views",), whole(1), "V", "Augmented views of each sample in a batch (default 2).")
-REPLACEMENT = Parameter(
-    "replacement",
-    ("--replacement",),
-    choice("yes", "no"),
-    "yes|no",
-    "Whether a batch may hold a sample twice; no, as data loaders draw, needs counts (default yes; levels: no).",
 )
 FULL_BATCH = Parameter("full_batch", ("--full-batch",), switch, "", "One batch holds the whole set; needs counts.")
 MARGIN = Parameter(

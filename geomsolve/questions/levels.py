@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from geomsolve.questions.base import LossProblem
 from geomsolve.questions.classes import EqualClassProblem
+from geomsolve.registry import BATCH, REPLACEMENT, TEMPERATURE, VIEWS
 
 
 class Levels(EqualClassProblem, LossProblem):
@@ -19,17 +20,17 @@ class Levels(EqualClassProblem, LossProblem):
     """
 
     kind: Literal["levels"] = "levels"
-    batch: int | None = Field(None, ge=2, le=2**53, description="samples in a batch")
-    views: int | None = Field(
-        None, ge=1, le=2**53, description="augmented views of each sample; 2 where the loss does not say otherwise"
+    batch: Annotated[int, BATCH] | None = Field(None, description="samples in a batch")
+    views: Annotated[int, VIEWS] | None = Field(
+        None, description="augmented views of each sample; 2 where the loss does not say otherwise"
     )
-    base_temperature: float | None = Field(
-        None, ge=1e-4, le=1e6, description="the loss is multiplied by temperature over this"
+    base_temperature: Annotated[float, TEMPERATURE] | None = Field(
+        None, description="the loss is multiplied by temperature over this"
     )
     reduction: Literal["mean", "mean-nonzero", "sum"] = Field(
         "mean", description="over anchors; mean-nonzero: over those that have a positive"
     )
-    replacement: Literal["yes", "no"] | None = Field(
+    replacement: Annotated[str, REPLACEMENT] | None = Field(
         None, description="whether a random batch may hold a sample twice; no needs counts, and then is the default"
     )
     loss_value: float | None = Field(None, allow_inf_nan=False, description="a value to place between the levels")

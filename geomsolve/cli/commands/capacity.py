@@ -14,7 +14,7 @@ from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.questions.capacity import Capacity
-from geomsolve.words import number, rounded
+from geomsolve.words import counted, number, rounded
 
 SHOWN = 12
 """Classes up to which the cosines are printed one by one."""
@@ -67,7 +67,7 @@ def sentence(report: CapacityReport) -> str:
     """The answer in one sentence."""
     n, dim = report.problem["classes"], report.problem["dim"]
     angle = f"{report.best_min_angle_deg:.2f}° (cosine {rounded(report.max_cosine, 4)})"
-    where = f"{dim:,} dimension{'' if dim == 1 else 's'}"
+    where = counted(dim, "dimension")
     if report.fits_simplex:
         return f"{n:,} classes fit in {where} as a regular simplex: every two are {angle} apart."
     if dim == 1:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from geomsolve.analyses.check import VALUE_TOLERANCE, CheckReport, check
@@ -25,6 +22,7 @@ from geomsolve.cli.options import (
     weighting_options,
 )
 from geomsolve.cli.output import Output
+from geomsolve.cli.progress import training
 from geomsolve.cli.render import cosine_phrase
 from geomsolve.errors import InputError
 from geomsolve.questions.base import keys
@@ -77,7 +75,7 @@ def command(output: Output, **flags: Any) -> int:
     """
     problem = question(flags)
     output.notify(problem)
-    with progress_bar(problem, quiet=output.quiet) as tell:
+    with training(problem.training.steps, quiet=output.quiet) as tell:
         report = check(problem, progress=tell)
     return output.deliver(report, show)
 
@@ -92,20 +90,6 @@ def question(flags: dict[str, Any]) -> Check | CheckWeighting:
             other = "a loss" if weighted else "a weighting: name one with --weighting"
             raise InputError(f"this belongs to {other}", field=name)
     return CheckWeighting(**flags) if weighted else Check(**loss)
-
-
-@contextmanager
-def progress_bar(problem: Check | CheckWeighting, *, quiet: bool) -> Iterator[Any]:
-    """A line on stderr, on a terminal only, with the steps taken and the loss so far."""
-    screen = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
-        task = bar.add_task("solving, then training", total=None)
-
-        def tell(step: int, loss: float) -> None:
-            bar.update(task, description=f"step {step:,} of at most {problem.training.steps:,}, loss {loss:.6g}")
-
-        yield tell
 
 
 def show(report: CheckReport, screen: Console, *, quiet: bool) -> None:

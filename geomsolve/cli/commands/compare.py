@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from geomsolve.analyses.compare import UNIT, CompareReport, compare
 from geomsolve.cli.answers import setting
 from geomsolve.cli.options import Command, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output, refuse_overwriting
+from geomsolve.cli.progress import reading
 from geomsolve.cli.render import cosine_phrase
 from geomsolve.errors import InputError
 from geomsolve.gram.simplex import simplex_cosine
@@ -48,21 +46,11 @@ def command(output: Output, **flags: Any) -> int:
         problem = Compare(**split_loss(flags))
         refuse_overwriting(output.out, (problem.embeddings.source.path, problem.labels.path), field="out")
         output.notify(problem)
-        with progress_bar(quiet=output.quiet) as tell:
+        with reading("embeddings", quiet=output.quiet) as tell:
             report = compare(problem, progress=tell)
     except InputError as error:  # EMBEDDINGS is no flag, and the message names the file
         raise InputError(error.message, field=error.field.replace("embeddings", "")) from None
     return output.deliver(report, show)
-
-
-@contextmanager
-def progress_bar(*, quiet: bool) -> Iterator[Any]:
-    """A bar on stderr, on a terminal only, with the rows read."""
-    screen = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
-        task = bar.add_task("reading embeddings", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def show(report: CompareReport, screen: Console, *, quiet: bool) -> None:

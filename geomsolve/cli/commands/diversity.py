@@ -9,10 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.diversity import DiversityReport, diversity
-from geomsolve.cli.options import output_options, solver_options
+from geomsolve.cli.options import output_options, solver_options, temperature_option
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import effort, proof_lines
-from geomsolve.losses.parameters import TEMPERATURE
 from geomsolve.questions.diversity import Diversity
 from geomsolve.words import number
 
@@ -26,7 +25,7 @@ from geomsolve.words import number
 )
 @click.option("--masses", metavar="LIST", help="How frequent each point is (default: all equally).")
 @click.option("--kappa", type=float, metavar="K", help="Positive j of i: chance ~ exp(K cosine) (default 1/T).")
-@click.option(*TEMPERATURE.flags, TEMPERATURE.name, type=float, metavar=TEMPERATURE.metavar, help=TEMPERATURE.help)
+@temperature_option(Diversity)
 @click.option("--shared-coordinates", type=int, metavar="N", help="Positives agree in the first N coordinates.")
 @click.option("--support", metavar="MATRIX", help="n x n, 0 where j is never a positive of i: @file, or rows by ;.")
 @click.option("--edges", metavar="PAIRS", help="Observed positive pairs i,j of points counted from 0: @file, or by ;.")

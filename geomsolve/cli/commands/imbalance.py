@@ -138,8 +138,7 @@ def sentence(report: ImbalanceReport) -> str:
     if not report.resolved:
         return open_angles(report)
     if report.dimension_limited:
-        limit = report.problem["dim"]
-        return f"In {limit} dimension{'' if limit == 1 else 's'} (best found): {geometry(report)}"
+        return f"In {counted(report.problem['dim'], 'dimension')} (best found): {geometry(report)}"
     if report.unique is False and report.structure.kind != "degenerate":
         loss = report.problem["loss"]["name"]
         one = f"{loss} is equally content with many geometries; one of them: {geometry(report)}"

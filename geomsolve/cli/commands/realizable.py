@@ -23,7 +23,7 @@ from geomsolve.gram.types import FloatArray
 from geomsolve.questions.realizable import Realizable
 from geomsolve.weightings import REGISTRY, Weighting
 from geomsolve.weightings.limits import Fix
-from geomsolve.words import number, rounded
+from geomsolve.words import counted, number, rounded
 
 if TYPE_CHECKING:
     from geomsolve.analyses.check import CheckReport
@@ -115,7 +115,7 @@ def sentence(report: RealizableReport) -> str:
     count = report.orbits.n_classes
     if report.verdict == "realizable":
         d = report.least_dimension
-        where = "" if d is None else f" in {d} dimension{'' if d == 1 else 's'}"
+        where = "" if d is None else f" in {counted(d, 'dimension')}"
         return f"Realizable: an embedding{where} attains {name} exactly on these {count:,} samples ({latents})."
     if report.verdict == "degenerate":
         if report.attained is None:
@@ -235,11 +235,7 @@ def show_proof(report: RealizableReport, screen: Console) -> None:
         False: "Other geometries are equally good.",
         None: "",
     }[report.unique]
-    uses = (
-        ""
-        if o["dimension"] is None
-        else f"The embedding uses {o['dimension']} dimension{'' if o['dimension'] == 1 else 's'}."
-    )
+    uses = "" if o["dimension"] is None else f"The embedding uses {counted(o['dimension'], 'dimension')}."
     if unique or uses:
         screen.print(f"{unique} {uses}".strip())
     solver = report.solver

@@ -9,7 +9,7 @@ import click
 from geomsolve.batch.gather import gather
 from geomsolve.cli.output import debug_option, json_option, to_json
 from geomsolve.cli.reader import while_read
-from geomsolve.report import SCHEMA, versions
+from geomsolve.report import head
 from geomsolve.words import counted
 
 
@@ -28,9 +28,9 @@ def command(paths: tuple[str, ...], as_json: bool, quiet: bool) -> int:
     files = len({entry.file for entry in entries})
     if as_json:
         found = [{**asdict(c.place), "file": c.file, "field": c.field, "message": c.message} for c in complaints]
-        head = {"schema": SCHEMA, "command": "validate", "problem": {"paths": list(paths)}, "versions": versions()}
+        asked = {**head("validate"), "problem": {"paths": list(paths)}}
         with while_read():
-            click.echo(to_json({**head, "files": files, "problems": len(entries), "complaints": found}))
+            click.echo(to_json({**asked, "files": files, "problems": len(entries), "complaints": found}))
     elif complaints:
         for complaint in complaints:
             click.echo(str(complaint), err=True)
