@@ -103,7 +103,7 @@ def _dask_client(scheduler: str | None) -> Iterator[Any]:
         from distributed import Client
     except ImportError:
         raise InputError("dask is not installed: pip install 'geomsolve[dask]'", field="backend") from None
-    for name in ("asyncio", "distributed", "distributed.client", "tornado"):  # they log tracebacks of what is reported here
+    for name in ("asyncio", "distributed", "distributed.client", "tornado"):  # they log what is reported here
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = Client(scheduler, timeout=CONNECT)  # type: ignore[no-untyped-call]
