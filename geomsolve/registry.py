@@ -44,13 +44,15 @@ from geomsolve.errors import InputError, guess, nearest
 class Values:
     """The values that a parameter may have: a ``type`` that pydantic checks, and the same in words, ``wanted``.
 
-    ``words`` are all values, where they can be listed; a ``matrix`` may be written as text or stand in a file.
+    ``words`` are all values, where they can be listed; a ``matrix``, or a ``listed`` number for each class, may be
+    written as text or stand in a file.
     """
 
     type: Any
     wanted: str
     words: tuple[str, ...] = ()
     matrix: bool = False
+    listed: bool = False
 
     @cached_property
     def adapter(self) -> TypeAdapter[Any]:
@@ -110,9 +112,60 @@ def spelled(x: float) -> str:
     return f"{mantissa}e{int(power)}" if exponent else mantissa
 
 
+_ROWS = {"type": "array", "items": {"type": "array", "items": {"type": ["number", "string", "null"]}}}
+
+
+def exponent(**words: float) -> Values:
+    """A number from 0 to 2, or one of the ``words`` for such a number."""
+
+    def read(value: Any) -> Any:
+        return words.get(value, value) if isinstance(value, str) else value
+
+    schema = {"anyOf": [{"type": "number", "minimum": 0, "maximum": 2}, {"enum": sorted(words)}]}
+    within = Field(ge=0, le=2, allow_inf_nan=False)
+    kind: Any = Annotated[float, within, _NUMBER, BeforeValidator(read), WithJsonSchema(schema)]
+    return Values(kind, f"a number from 0 to 2, or {' or '.join(sorted(words))}")
+
+
+def per_class(*rules: str) -> Values:
+    """Positive numbers, one a class, or a rule by name; a rule ``name:`` takes a number between 0 and 1 behind it."""
+    plain = [rule for rule in rules if not rule.endswith(":")]
+    numbered = [rule for rule in rules if rule.endswith(":")]
+
+    def read(value: Any) -> Any:
+        if isinstance(value, str):
+            if value in plain:
+                return value
+            name, colon, number = value.partition(":")
+            if f"{name}{colon}" in numbered and 0 < float(number) < 1:
+                return value
+            raise ValueError("no such rule")
+        numbers = tuple(float(_no_truth_value(x)) for x in value)
+        if not numbers or not all(math.isfinite(x) and x > 0 for x in numbers):
+            raise ValueError("numbers must be positive")
+        return numbers
+
+    wanted = f"{', '.join([*plain, *(f'{rule}BETA' for rule in numbered)])}, or positive numbers, one a class"
+    numbers = {"type": "array", "items": {"type": ["number", "string"]}, "minItems": 1}
+    schema = WithJsonSchema({"anyOf": [{"type": "string"}, numbers]})
+    return Values(Annotated[Any, BeforeValidator(read), schema], wanted, listed=True)
+
+
+def margins() -> Values:
+    """A square matrix of numbers from -4 to 4, one row and one column a class."""
+
+    def read(value: Any) -> Any:
+        rows = tuple(tuple(float(_no_truth_value(x)) for x in row) for row in value)
+        if not rows or any(len(row) != len(rows) or not all(abs(x) <= 4 for x in row) for row in rows):
+            raise ValueError("no such matrix")
+        return rows
+
+    kind: Any = Annotated[Any, BeforeValidator(read), WithJsonSchema({"anyOf": [{"type": "string"}, _ROWS]})]
+    return Values(kind, "a square matrix of numbers from -4 to 4, one row a class, or @file", matrix=True)
+
+
 switch = Values(Annotated[bool, Strict()], "true or false")
 
-_ROWS = {"type": "array", "items": {"type": "array", "items": {"type": ["number", "string", "null"]}}}
 matrix = Values(
     Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, _ROWS]})], "a square matrix, or @file", matrix=True
 )

@@ -67,7 +67,6 @@ def validate(problem: Problem) -> None:
     """
     from geomsolve.analyses.expectation import refuse_unknown
     from geomsolve.analyses.named import loss_of
-    from geomsolve.gram.orbits import Orbits
     from geomsolve.questions.base import LossProblem
     from geomsolve.questions.check import Composed
     from geomsolve.questions.classes import ClassProblem
@@ -80,7 +79,7 @@ def validate(problem: Problem) -> None:
     if isinstance(problem, LossProblem):
         loss = loss_of(problem)
         if isinstance(problem, ClassProblem) and any(getattr(problem, name) is not None for name in problem.SOURCES):
-            orbits = Orbits.of(problem.proportions, problem.class_counts)
+            orbits = loss.orbits(problem.proportions, problem.class_counts)
             refuse_oversize(orbits.n_orbits, field=problem.source)
             loss.objective(orbits)
     own = getattr(_module(problem), "validate", None)

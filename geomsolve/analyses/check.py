@@ -274,7 +274,7 @@ def samples_of_classes(problem: Check, loss: Loss) -> list[int]:
     if loss.counts_are_samples:
         if wanted is not None:
             raise InputError("the loss is of the samples that the counts say; leave this out", field="samples")
-        loss.objective(Orbits.of(asked.proportions, asked.class_counts))  # which refuses proportions without counts
+        loss.objective(loss.orbits(asked.proportions, asked.class_counts))  # which refuses proportions without counts
         return list(asked.class_counts or ())
     from geomsolve.descent.population import apportion
 

@@ -167,7 +167,7 @@ def collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
 def imbalance(problem: Imbalance) -> ImbalanceReport:
     """Answer the question of :class:`Imbalance`, with a proof."""
     loss = loss_of(problem)
-    orbits = Orbits.of(problem.proportions, problem.class_counts)
+    orbits = loss.orbits(problem.proportions, problem.class_counts)
     refuse_oversize(orbits.n_orbits, field=problem.source)
     objective = loss.objective(orbits)
     if problem.slack is not None:

@@ -145,7 +145,7 @@ class Setting:
         """The classes of the problem; without any given, one for every sample that an anchor sees."""
         problem = self.problem
         if not problem.instances:
-            orbits = Orbits.of(problem.proportions, problem.class_counts)
+            orbits = self.loss.orbits(problem.proportions, problem.class_counts)
             refuse_oversize(orbits.n_orbits, field=problem.source)
             return orbits
         if self.loss.needs_classes and self.alias is None:

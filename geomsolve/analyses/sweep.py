@@ -147,7 +147,7 @@ def sweep(problem: Sweep) -> SweepReport:
     for values in itertools.product(*problem.over.values()):
         point = {name: _plain(name, value) for name, value in zip(problem.over, values, strict=True)}
         varied, classes = at_point(problem, loss, point)
-        orbits = Orbits.of(classes.proportions, classes.class_counts)
+        orbits = varied.orbits(classes.proportions, classes.class_counts)
         refuse_oversize(orbits.n_orbits, field="over")
         objective = varied.objective(orbits)
         answer = solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance)
@@ -221,7 +221,7 @@ def collapse_along(problem: Sweep, loss: Loss) -> list[dict[str, Any]] | None:
         point = {} if value is None else {second[0]: value}
         varied, classes = at_point(problem, loss, point)
         path = path_over(first, varied, classes)
-        orbits = Orbits.of(classes.proportions, classes.class_counts)
+        orbits = varied.orbits(classes.proportions, classes.class_counts)
         if orbits.n_classes < 3 or not path.at(path.scan[0])[0].decides:
             continue
         if first != "majority" and not has_majority(orbits):

@@ -100,7 +100,7 @@ def path_over(over: str, loss: Loss, classes: Classes) -> Path:
         raise InputError(
             f"the loss {loss.name} has no {over}; it takes {', '.join(loss.takes()) or 'none'}", field="over"
         )
-    orbits = Orbits.of(classes.proportions, classes.class_counts)
+    orbits = loss.orbits(classes.proportions, classes.class_counts)
     given = getattr(loss, over)
 
     def at(x: float) -> tuple[Objective, Orbits]:
@@ -128,7 +128,7 @@ def _over_majority(loss: Loss, classes: Classes) -> Path:
 
     def at(odds: float) -> tuple[Objective, Orbits]:
         varied = with_majority(classes, odds / (1 + odds))
-        orbits = Orbits.of(varied.proportions, varied.class_counts)
+        orbits = loss.orbits(varied.proportions, varied.class_counts)
         return loss.objective(orbits), orbits
 
     low = float(np.delete(p, largest).max() / (1 - p[largest])) * (1 + 1e-6)

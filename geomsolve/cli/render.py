@@ -14,6 +14,9 @@ from geomsolve.gram.structure import angle_degrees
 from geomsolve.gram.types import FloatArray
 from geomsolve.words import counted, rounded
 
+FEW = 6
+"""Numbers up to which a list among the parameters is written out."""
+
 COLD, HOT = (33, 102, 172), (178, 24, 43)
 """Colours of cosine -1 and +1: the ends of a scale that stays legible for colour-blind readers; 0 is white."""
 
@@ -135,8 +138,16 @@ def loss_phrase(loss: dict[str, Any]) -> str:
         label = spelled.get(key, key.replace("_", " "))
         if key == "name" or value is False:
             continue
-        shown.append(label if value is True else f"{label} {value if isinstance(value, str) else f'{value:g}'}")
+        shown.append(label if value is True else f"{label} {_parameter(value)}")
     return ", ".join(shown)
+
+
+def _parameter(value: Any) -> str:
+    """A parameter's value: a word, a number, or numbers class by class where they are few."""
+    if isinstance(value, (list, tuple)):
+        nested = any(isinstance(x, (list, tuple)) for x in value)
+        return "given by class" if nested or len(value) > FEW else ",".join(f"{x:g}" for x in value)
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def extreme_pair(cosines: FloatArray, pairs: FloatArray, largest: bool) -> tuple[int, int]:

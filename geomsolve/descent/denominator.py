@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from geomsolve.descent.experiments import AllSamples
@@ -48,6 +49,22 @@ class Denominator(AllSamples):
             crowd = crowd - torch.logsumexp(chance + self.hardness * cosines, 1, keepdim=True)
         denominator = torch.logaddexp(logits, crowd) if self.own else crowd
         return (positives * (denominator - logits)).sum(1)
+
+
+class Rebalanced(Denominator):
+    """SupCon on all samples where classes count differently: ``anchors`` (K,) and ``denominators`` (K,), each sum 1."""
+
+    def __init__(self, population: Population, temperature: float, anchors: ArrayLike, denominators: ArrayLike) -> None:
+        super().__init__(population, lambda cosines: cosines / temperature)
+        sizes, labels = population.sizes, population.labels
+        mass, compared = (torch.as_tensor(part, device=population.device) for part in (anchors, denominators))
+        self.mass, self.log_compared = (mass / sizes)[labels], (compared / sizes)[labels].log()
+
+    def frame(self, rows: Tensor) -> tuple[Tensor, ...]:
+        return self.positives(rows), self.log_compared.expand(rows.numel(), -1)
+
+    def total(self, losses: Tensor) -> Tensor:
+        return self.mass @ losses
 
 
 class Weighted(Denominator):

@@ -162,16 +162,25 @@ class Orbits:
         """The same classes, each an orbit of its own."""
         return Orbits.trivial(self.proportions[self.index], None if self.counts is None else self.counts[self.index])
 
+    def refined(self, values: ArrayLike) -> Orbits:
+        """The same classes, an orbit split where its classes differ in a row of ``values`` (K, q)."""
+        rows = np.column_stack([self.index, np.asarray(values, dtype=np.float64)])
+        return self._by(np.unique(rows, axis=0, return_inverse=True)[1].ravel())
+
+    def _by(self, index: IntArray) -> Orbits:
+        """The same classes grouped by ``index`` (K,), which tells more apart than the orbits do."""
+        first, place = np.unique(index, return_index=True, return_inverse=True)[1:]
+        parent = self.index[first]
+        counts = None if self.counts is None else self.counts[parent]
+        return Orbits(np.bincount(place).astype(np.int64), self.proportions[parent], place.astype(np.int64), counts)
+
     def apart(self, classes: Sequence[int]) -> Orbits:
         """The same classes, the given ones each an orbit of its own."""
         index = self.index.copy()
         for number, a in enumerate(classes):
             if int(np.sum(index == index[a])) > 1:
                 index[a] = self.n_orbits + number
-        first, place = np.unique(index, return_index=True, return_inverse=True)[1:]
-        parent = self.index[first]
-        counts = None if self.counts is None else self.counts[parent]
-        return Orbits(np.bincount(place).astype(np.int64), self.proportions[parent], place.astype(np.int64), counts)
+        return self._by(index)
 
     def expand(self, cosines: FloatArray, finer: Orbits) -> FloatArray:
         """Orbit cosines (m, m) of ``self`` as those of ``finer`` orbits of the same classes."""

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar, Self
 
+from numpy.typing import ArrayLike
+
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
 from geomsolve.objectives.base import Objective
@@ -51,6 +53,10 @@ class Loss(Choice):
     @abstractmethod
     def objective(self, orbits: Orbits) -> Objective:
         """Bind the loss to classes; raises :class:`InputError` if these lack something it needs."""
+
+    def orbits(self, proportions: ArrayLike, counts: ArrayLike | None = None) -> Orbits:
+        """Classes (K,) grouped as the loss tells them apart: those of equal proportion, unless it knows more."""
+        return Orbits.of(proportions, counts)
 
     def levels(self, training: Training) -> Scale:
         """Total collapse, random start and the optimum; raises :class:`InputError` where these are not known."""

@@ -11,7 +11,7 @@ from geomsolve.registry import EPSILON as EPSILON
 from geomsolve.registry import REPLACEMENT as REPLACEMENT
 from geomsolve.registry import TEMPERATURE as TEMPERATURE
 from geomsolve.registry import VIEWS as VIEWS
-from geomsolve.registry import Parameter, choice, number, switch, whole
+from geomsolve.registry import Parameter, choice, exponent, margins, number, per_class, switch, whole
 
 ONE_ENCODER = "one encoder, which embeds anchors and negatives alike; two encoders, as in CLIP, may go lower"
 """What the bound of a loss takes for granted that treats anchors and negatives differently: its slope by the cosine of
@@ -36,6 +36,41 @@ FORM = Parameter(
     "Whether the negatives' exponentials are summed or averaged.",
 )
 FULL_BATCH = Parameter("full_batch", ("--full-batch",), switch, "", "One batch holds the whole set; needs counts.")
+SAMPLER = Parameter(
+    "sampler",
+    ("--sampler",),
+    exponent(balanced=0.0, sqrt=0.5),
+    "ALPHA|balanced|sqrt",
+    "Classes are drawn in proportion to their share to this power: 1 as they are, 0 equally often.",
+)
+ANCHOR_WEIGHTS = Parameter(
+    "anchor_weights",
+    ("--anchor-weights",),
+    per_class("balanced", "effective:"),
+    "balanced|effective:BETA|LIST",
+    "Class weights of the loss: all classes alike in sum, by effective number of samples, or a list or @file.",
+)
+DENOMINATOR = Parameter(
+    "denominator",
+    ("--denominator",),
+    per_class("plain", "balanced"),
+    "plain|balanced|LIST",
+    "How much each class counts among what an anchor is compared with: balanced averages every class (as BCL does).",
+)
+LOGIT_ADJUST = Parameter(
+    "logit_adjust",
+    ("--logit-adjust",),
+    number("a number", -10, 10),
+    "ETA",
+    "Adds ETA log(share of the class) to the logits an anchor is compared with.",
+)
+PAIR_MARGIN = Parameter(
+    "pair_margin",
+    ("--pair-margin",),
+    margins(),
+    "MATRIX",
+    "Adds a margin to the cosine of each pair of classes, a row and a column a class, 0,.1;.1,0 or @file.",
+)
 MARGIN = Parameter(
     "margin",
     ("--margin",),

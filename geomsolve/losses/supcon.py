@@ -3,6 +3,7 @@
     population    F = sum_a p_a log sum_b p_b e^{t_ab}                                   (batch size -> infinity)
     random batch  F = sum_a p_a E log( V - 1 + V sum_{j=1..B-1} e^{t_{a c_j}} ),  c_j ~ p    (B samples, V views)
     full batch    F = sum_a (n_a / N) log( n_a - 1 + sum_{b != a} n_b e^{t_ab} )         (one batch, self excluded)
+    rebalanced    F = sum_a w_a log sum_b v_b e^{t_ab}                                   (``objectives/rebalanced.py``)
 
 Random batches are drawn with replacement, so that a sample may come twice; ``replacement`` no draws them from the
 counts without, as data loaders do (``objectives/finite_draws.py``).  An anchor without a positive, of a class with one
@@ -25,11 +26,23 @@ from math import inf, log
 from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Alias, Loss, register
-from geomsolve.losses.parameters import BATCH, FULL_BATCH, REPLACEMENT, TEMPERATURE, VIEWS
+from geomsolve.losses.parameters import (
+    ANCHOR_WEIGHTS,
+    BATCH,
+    DENOMINATOR,
+    FULL_BATCH,
+    LOGIT_ADJUST,
+    PAIR_MARGIN,
+    REPLACEMENT,
+    SAMPLER,
+    TEMPERATURE,
+    VIEWS,
+)
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.drawn_batches import Batches, MeanNonzero
 from geomsolve.objectives.expectation import LogExpectation
@@ -38,6 +51,7 @@ from geomsolve.objectives.levels import Course, Optimum, Scale, Training
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.objectives.one_view import OneView
 from geomsolve.objectives.random_start import random_log_sum
+from geomsolve.objectives.rebalanced import Margins, PerClass, Rebalance
 from geomsolve.registry import parameter
 
 FEW_COUNTS = 30
@@ -66,6 +80,11 @@ class SupCon(Loss):
     views: int | None = parameter(VIEWS, None)
     full_batch: bool = parameter(FULL_BATCH, False)
     replacement: str | None = parameter(REPLACEMENT, None)
+    sampler: float | None = parameter(SAMPLER, None)
+    anchor_weights: PerClass | None = parameter(ANCHOR_WEIGHTS, None)
+    denominator: PerClass | None = parameter(DENOMINATOR, None)
+    logit_adjust: float | None = parameter(LOGIT_ADJUST, None)
+    pair_margin: Margins | None = parameter(PAIR_MARGIN, None)
 
     def __post_init__(self) -> None:
         if self.full_batch and self.batch is not None:
@@ -83,6 +102,31 @@ class SupCon(Loss):
                 field="loss.batch",
             )
 
+        whole = self.full_batch or self.replacement == "no"
+        for name in ("sampler", "anchor_weights", "denominator", "logit_adjust", "pair_margin"):
+            if getattr(self, name) is not None and (whole or self.views == 1):
+                raise InputError(
+                    "this is worked out for random batches of two or more views, drawn with replacement, and for the "
+                    "population limit; leave out the full batch, --replacement no or --views 1",
+                    field=f"loss.{name}",
+                )
+        for name in ("denominator", "logit_adjust", "pair_margin"):
+            if getattr(self, name) not in (None, "plain") and self.batch is not None:
+                raise InputError(
+                    "what an anchor is compared with is reweighted in the population limit only; leave out the batch",
+                    field=f"loss.{name}",
+                )
+
+    @property
+    def rebalance(self) -> Rebalance:
+        """Who counts how much."""
+        return Rebalance(self.sampler, self.anchor_weights, self.denominator, self.logit_adjust, self.pair_margin)
+
+    def orbits(self, proportions: ArrayLike, counts: ArrayLike | None = None) -> Orbits:
+        plain = super().orbits(proportions, counts)
+        told_apart = self.rebalance.columns(plain.n_classes)
+        return plain if told_apart is None else plain.refined(told_apart)
+
     @property
     def reads_whole_set(self) -> bool:
         return self.batch is None
@@ -96,7 +140,7 @@ class SupCon(Loss):
         return self.full_batch or self.replacement == "no"
 
     def objective(self, orbits: Orbits) -> Objective:
-        p, n = orbits.proportions, orbits.sizes
+        n = orbits.sizes
         scale = 1 / self.temperature
         if self.full_batch:
             if orbits.counts is None:
@@ -113,17 +157,19 @@ class SupCon(Loss):
             # two classes of one sample each are nobody's anchor, so their cosine does not enter
             strict = int(np.sum(n * (counts == 1))) < 2
             return LogSum(orbits.others * counts, counts - 1, mass, scale, unique_minimiser=strict)
+        q, w, v = self.rebalance.by_orbit(orbits)
         if self.batch is None:
-            return LogSum(orbits.others * p, p, n * p, scale, unique_minimiser=True)
+            weights = orbits.others * v * np.exp(scale * self.rebalance.margins(orbits))
+            return LogSum(weights, v, n * w, scale, unique_minimiser=True)
         assert self.views is not None
         if self.replacement == "no":
             return self._without_replacement(orbits, self.batch, self.views)
         if self.views == 1:
             return OneView(orbits, self.batch, self.temperature)
         return LogExpectation(
-            orbits.others * p,
-            p,
-            n * p,
+            orbits.others * q,
+            q,
+            n * w,
             base=self.views - 1,
             factor=self.views,
             negatives=self.batch - 1,
@@ -184,6 +230,16 @@ class SupCon(Loss):
     def levels(self, training: Training) -> Scale:
         if self.full_batch:
             raise InputError("levels are of a batch; leave this out and give --batch", field="loss.full_batch")
+        if self.denominator not in (None, "plain") or self.logit_adjust is not None or self.pair_margin is not None:
+            raise InputError(
+                "levels are of a batch, in which what an anchor is compared with is not reweighted here; leave out the "
+                "denominator, the logit adjustment and the margins",
+                field="loss.denominator",
+            )
+        if self.sampler is not None:  # classes are drawn as if they had other shares
+            q = self.rebalance.by_orbit(training.orbits)[0]
+            drawn_as = replace(training, orbits=replace(training.orbits, proportions=q, counts=None))
+            return self.replace(sampler=None).levels(drawn_as)
         orbits, batch, views = training.orbits, training.size, training.views
         n_embeddings = batch * views
         balanced, batches, other, few, drawn = None, None, None, None, None

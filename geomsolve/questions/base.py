@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 
 from geomsolve.errors import InputError, nearest
 from geomsolve.questions.expect import Expectation
-from geomsolve.registry import Registry
+from geomsolve.registry import LOSSES, Registry
 
 
 def keys(model: type[BaseModel], path: Sequence[int | str] = ()) -> list[str]:
@@ -49,6 +49,8 @@ def explain(error: ErrorDetails, model: type[BaseModel]) -> InputError:
     if not loc and isinstance(cause, InputError):  # of the whole model: it says itself which fields are to blame
         return cause
     field = ".".join(map(str, loc))
+    if isinstance(cause, InputError) and cause.field:  # of a part of it
+        return InputError(cause.message, field=f"{field}.{cause.field}")
     value = error.get("input")
     kind = error["type"]
     if kind == "extra_forbidden":
@@ -140,7 +142,35 @@ class LossProblem(Problem):
 
     @field_validator("loss", mode="before")
     @classmethod
-    def _loss_by_name(cls, value: Any) -> Any:
+    def _loss_by_name(cls, value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, (str, dict, LossChoice)):
             raise ValueError(f"wanted the name of a loss, or a mapping with name and parameters, got {value!r}")
-        return {"name": value} if isinstance(value, str) else value
+        if isinstance(value, str):
+            return {"name": value}
+        return _with_lists(value, info.data.get("base")) if isinstance(value, dict) else value
+
+
+def _with_lists(loss: dict[str, Any], base: Path | None) -> dict[str, Any]:
+    """A loss with the lists and matrices among its parameters read: one number a class, one row a class."""
+    read = dict(loss)
+    declared = LOSSES.parameters() if any(isinstance(value, (str, list, tuple)) for value in loss.values()) else {}
+    for key, value in loss.items():
+        if key not in declared or not isinstance(value, (str, list, tuple)):
+            continue
+        try:
+            if declared[key].values.listed and not (isinstance(value, str) and value[:1].isalpha()):
+                read[key] = _numbers(value, base)
+            elif declared[key].values.matrix:
+                from geomsolve.reading.matrices import read_matrix
+
+                read[key] = tuple(map(tuple, read_matrix(value, base).values.tolist()))
+        except InputError as error:
+            raise InputError(error.message, field=key) from None
+    return read
+
+
+def _numbers(value: str | Sequence[Any], base: Path | None) -> tuple[Any, ...]:
+    from geomsolve.reading.lists import read_numbers
+
+    parts = [value] if isinstance(value, str) else value
+    return tuple(x for part in parts for x in (read_numbers(part, base) if isinstance(part, str) else [part]))

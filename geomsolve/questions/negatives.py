@@ -51,7 +51,7 @@ class Negatives(ClassProblem, LossProblem):
 
     @field_validator("loss", mode="before")
     @classmethod
-    def _loss_by_name(cls, value: Any) -> Any:
+    def _loss_by_name(cls, value: Any, info: ValidationInfo) -> Any:
         given = {"name": value} if isinstance(value, str) else value
         return {"name": DEFAULT, **given} if isinstance(given, dict) else given
 

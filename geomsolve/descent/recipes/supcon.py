@@ -4,20 +4,36 @@ batch B, views V      B random samples, each with V features of its own; the usu
                       they are B different ones, and the samples are those that the counts say
 full batch            all samples, one batch; the usual batch loss
 population limit      the batch loss on all samples, each weighted by its share (the anchor included)
+rebalanced            the same with weights of classes as anchors, and among what an anchor is compared with
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import torch
+
 from geomsolve.descent.batches import FullBatch, RandomBatches, StepLoss
-from geomsolve.descent.denominator import Denominator
+from geomsolve.descent.denominator import Rebalanced
 from geomsolve.descent.experiments import Experiment
 from geomsolve.descent.population import Population
+from geomsolve.errors import InputError
 from geomsolve.losses.supcon import SupCon
 
 
 def experiment(loss: SupCon, population: Population) -> Experiment:
     """See the module."""
-    return _on_batches(loss, population) or Denominator(population, lambda c: c / loss.temperature)
+    rebalance, p = loss.rebalance, population.proportions.cpu().numpy()
+    drawn = replace(population, proportions=torch.as_tensor(rebalance.drawn(p), device=population.device))
+    if loss.batch is not None and loss.anchor_weights is not None:
+        raise InputError(
+            "class weights are trained in the population limit; leave out the batch", field="loss.anchor_weights"
+        )
+    on_batches = _on_batches(loss, drawn)
+    if on_batches is not None:
+        return on_batches
+    counts = population.sizes.cpu().numpy()
+    return Rebalanced(drawn, loss.temperature, rebalance.anchors(p, counts), rebalance.denominators(p))
 
 
 def pml(loss: SupCon, population: Population) -> Experiment | None:
