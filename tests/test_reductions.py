@@ -220,3 +220,28 @@ def test_errors_name_the_field(flags, field):
     with pytest.raises(InputError) as error:
         ask(**flags)
     assert error.value.field == field
+
+
+def test_a_stand_in_for_the_optimum_is_not_called_the_best_possible(run):
+    """E sum / E number stands for the mean over anchors with a positive; nothing but the lower bound is proven."""
+    flags = ("levels", "--views", 1, "--batch", 100, "--counts", "1000*10", "--reduction", "mean-nonzero")
+    answer = run(*flags)
+    assert answer.code == 1
+    assert answer.stdout.startswith("The best value is about ")
+    assert "best possible" not in answer.stdout
+    assert "about the best any embedding can do" in answer.stdout
+    assert "NOT PROVEN" in answer.stdout
+
+
+def test_only_below_what_is_proven_no_embedding_gets(run):
+    """Sigmoid of unequal classes: the optimum rests on an assumption, the bound does not."""
+    flags = ("levels", "--loss", "sigmoid", "--props", "0.6,0.3,0.1", "--sampling", "iid", "--batch", 4)
+    flags = (*flags, "-t", 1, "--bias", 0)
+    report = run(*flags, "--json").json
+    # three negatives of another class with probability .54 at cosine -1, and the positive at 1
+    assert report["lower_bound"] == pytest.approx((1 + 3 * 0.54) * log(1 + np.exp(-1)), rel=1e-9)
+    between = run(*flags, "--loss-value", 0.9).stdout
+    assert "without that it may be" in between
+    assert "no embedding can reach" not in " ".join(between.split())
+    below = " ".join(run(*flags, "--loss-value", 0.5).stdout.split())
+    assert below.startswith("0.5 is below 0.8207, which no embedding can reach")

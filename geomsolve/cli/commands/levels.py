@@ -144,6 +144,7 @@ def sentence(report: LevelsReport) -> str:
     best, worst = number(report.optimum, 4), number(report.collapse, 4)
     if report.loss_value is None:
         least = f"The best value, if {report.assumption}, is" if report.assumption else "The best possible value is"
+        least = "The best value is about" if report.expectation == "ratio" else least
         return f"{least} {best}; {worst} is total collapse, where {everything(report)} coincide."
     value = number(report.loss_value)
     if report.reading == "collapse":
@@ -159,17 +160,22 @@ def sentence(report: LevelsReport) -> str:
                 return f"{value} is the optimum, as far as drawing with or without replacement leaves it open."
         if report.assumption:
             return f"{value} is the optimum, if {report.assumption}."
+        if report.expectation == "ratio":
+            return f"{value} is about the optimum, for which {best} stands."
         return f"{value} is the optimum: no embedding does better."
     if report.reading == "one batch":
         return (
             f"{value} is below {best}, the least mean over random batches, but by no more than a single batch may be: "
             f"these differ by {number(report.batch_spread or 0.0, 2)} at the optimum. Average over more batches."
         )
-    if report.reading == "below" and report.assumption:
-        return f"{value} is below {best}, the best value if {report.assumption}; without that it may be reached."
+    if report.reading == "below" and not report.certified and (report.loss_value or 0.0) >= report.lower_bound:
+        if report.assumption:
+            return f"{value} is below {best}, the best value if {report.assumption}; without that it may be reached."
+        return f"{value} is below {best}, which stands for the optimum; whether it can be reached is not known."
     if report.reading == "below":
+        bound = best if report.certified else number(report.lower_bound, 4)
         return (
-            f"{value} is below {best}, which no embedding can reach: your loss is computed with another temperature, "
+            f"{value} is below {bound}, which no embedding can reach: your loss is computed with another temperature, "
             "scale, batch or number of classes than stated here."
         )
     if report.reading == "above":
@@ -188,6 +194,7 @@ def everything(report: LevelsReport) -> str:
 def table(report: LevelsReport) -> Table:
     """The levels from high to low, with the user's value among them."""
     balanced = report.optimum_random_batches not in (None, report.optimum)
+    about = "about " if report.expectation == "ratio" else ""
     rows = [
         (
             report.random_start,
@@ -198,7 +205,7 @@ def table(report: LevelsReport) -> Table:
         (
             report.optimum,
             "optimum",
-            (f"if {report.assumption}" if report.assumption else "the best any embedding can do")
+            (f"if {report.assumption}" if report.assumption else about + "the best any embedding can do")
             + (", balanced batches" if balanced else ""),
         ),
     ]
