@@ -7,12 +7,13 @@ that the report gives, so that no command knows another.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 
-from geomsolve.cli.output import Output
+from geomsolve.cli.output import File, Output
 from geomsolve.cli.render import loss_phrase
 from geomsolve.registry import WEIGHTINGS
 from geomsolve.report import Report
@@ -28,8 +29,9 @@ def show(report: Report, screen: Console, *, quiet: bool) -> None:
     importlib.import_module(f"geomsolve.cli.commands.{report.command}").show(report, screen, quiet=quiet)
 
 
-def deliver_both(output: Output, report: Report, check: Report) -> int:
-    """Give a report with a descent check of the same question to the user, the check under the JSON key ``check``."""
+def deliver_both(output: Output, report: Report, check: Report, files: Sequence[File] = ()) -> int:
+    """Give a report with a descent check of the same question to the user, the check under the JSON key ``check``;
+    ``files`` as in :meth:`Output.deliver`."""
 
     def both(report: Report, screen: Console, *, quiet: bool) -> None:
         show(report, screen, quiet=quiet)
@@ -38,7 +40,7 @@ def deliver_both(output: Output, report: Report, check: Report) -> int:
             show(check, screen, quiet=quiet)
 
     answer = {**report.to_dict(full=output.full), "check": check.to_dict(full=output.full)}
-    return max(output.deliver(report, both, answer), check.exit_code)
+    return max(output.deliver(report, both, answer, files=files), check.exit_code)
 
 
 def setting(report: Report) -> str:

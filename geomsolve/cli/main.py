@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,6 +21,9 @@ from geomsolve.cli.reader import while_read
 from geomsolve.errors import GeomsolveError, InputError, nearest
 
 _COMMANDS = Path(__file__).parent / "commands"
+
+LONG_WORD = 200
+"""Characters without a blank from which on a message shows only the ends: digits without end, or a file of one line."""
 
 
 def flag_of(field: str) -> str:
@@ -70,8 +74,9 @@ def cli() -> None:
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """Say what went wrong on stderr and end with ``code``."""
-    click.echo(f"Error: {message}", err=True)
+    """Say what went wrong on stderr and end with ``code``; very long words are cut short."""
+    shown = re.sub(rf"\S{{{LONG_WORD},}}", lambda word: f"{word[0][:40]}...{word[0][-10:]}", message)
+    click.echo(f"Error: {shown}", err=True)
     sys.exit(code)
 
 

@@ -6,7 +6,7 @@ Flags that commands without a loss share stand here too: their help need not loa
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ from rich.console import Console
 
 from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
-from geomsolve.files import write_atomically
+from geomsolve.files import write_together
 from geomsolve.plots import check_file, render
 from geomsolve.questions.base import LossProblem, Problem
 from geomsolve.report import Report
@@ -51,6 +51,10 @@ def loss_notes(problem: Problem) -> tuple[str, ...]:
         return ()
 
 
+File = tuple[str, str, str | bytes]
+"""A file to be written: the field that names it, its path and its content."""
+
+
 class Show(Protocol):
     """How a command prints its report for a person; ``quiet``: only the sentence with the answer."""
 
@@ -73,10 +77,13 @@ class Output:
         for notice in () if self.quiet else [*problem.notices, *loss_notes(problem)]:
             click.echo(f"Note: {notice}", err=True)
 
-    def deliver(self, report: Report, show: Show, answer: dict[str, Any] | None = None) -> int:
-        """Give a report to the user, as JSON or by ``show``, and to the files; returns the exit code.
+    def deliver(
+        self, report: Report, show: Show, answer: dict[str, Any] | None = None, *, files: Sequence[File] = ()
+    ) -> int:
+        """Give a report to the user, as JSON or by ``show``, and to all files or, if one cannot be written, to none;
+        returns the exit code.
 
-        ``answer`` is the JSON object, where that is not the report's own.
+        ``answer`` is the JSON object, where that is not the report's own; ``files`` are written besides.
         """
         if answer is None:
             answer = report.to_dict(full=self.full) if self.as_json or self.out or self.plot else {}
@@ -87,10 +94,12 @@ class Output:
             if picture is None:
                 raise InputError("there is no picture of this answer; leave --plot out", field="plot")
         text = to_json(answer) if self.as_json or self.out else ""
+        written = list(files)
         if self.out:
-            write_atomically(self.out, text + "\n")
+            written.append(("out", self.out, text + "\n"))
         if self.plot and picture:
-            write_atomically(self.plot, picture)
+            written.append(("plot", self.plot, picture))
+        write_together(written)
         with while_read():
             if self.as_json:
                 click.echo(text)

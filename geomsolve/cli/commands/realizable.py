@@ -15,10 +15,9 @@ from geomsolve.analyses.realizable import realizable
 from geomsolve.analyses.realizable_report import CasesReport, RealizableReport
 from geomsolve.cli.answers import deliver_both, in_force, setting
 from geomsolve.cli.options import Command, output_options, solver_options, weighting_options
-from geomsolve.cli.output import Output
+from geomsolve.cli.output import File, Output
 from geomsolve.cli.render import cosine_grid, effort, proof_lines
 from geomsolve.errors import InputError
-from geomsolve.files import write_atomically
 from geomsolve.gram.types import FloatArray
 from geomsolve.questions.realizable import Realizable
 from geomsolve.weightings import REGISTRY, Weighting
@@ -51,10 +50,13 @@ def command(output: Output, check: bool, **flags: Any) -> int:
     output.notify(problem)
     report = realizable(problem)
     trained = checked(report, problem) if check else None
+    files: list[File] = []
     if output.out is not None and output.out.lower().endswith((".npy", ".csv")):
-        write_points(report, output.out)
+        files.append(("out", output.out, points_in(report, output.out)))
         output = replace(output, out=None)
-    return output.deliver(report, show) if trained is None else deliver_both(output, report, trained)
+    if trained is not None:
+        return deliver_both(output, report, trained, files)
+    return output.deliver(report, show, files=files)
 
 
 def checked(report: RealizableReport | CasesReport, problem: Realizable) -> CheckReport:
@@ -67,8 +69,8 @@ def checked(report: RealizableReport | CasesReport, problem: Realizable) -> Chec
     return check(CheckWeighting(question=problem))
 
 
-def write_points(report: RealizableReport | CasesReport, path: str) -> None:
-    """The embedding as a file, one row a sample."""
+def points_in(report: RealizableReport | CasesReport, path: str) -> str | bytes:
+    """The embedding as the content of a file called ``path``, one row a sample."""
     if isinstance(report, CasesReport):
         raise InputError("there is an embedding to write only for given labels; add --labels", field="out")
     points = report.points
@@ -81,11 +83,10 @@ def write_points(report: RealizableReport | CasesReport, path: str) -> None:
     if path.lower().endswith(".npy"):
         buffer = BytesIO()
         np.save(buffer, points, allow_pickle=False)
-        write_atomically(path, buffer.getvalue())
-    else:
-        text = StringIO()
-        np.savetxt(text, points, delimiter=",", fmt="%.17g")
-        write_atomically(path, text.getvalue())
+        return buffer.getvalue()
+    text = StringIO()
+    np.savetxt(text, points, delimiter=",", fmt="%.17g")
+    return text.getvalue()
 
 
 def show(report: RealizableReport | CasesReport, screen: Console, *, quiet: bool) -> None:

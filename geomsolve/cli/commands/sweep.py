@@ -24,10 +24,9 @@ from geomsolve.cli.options import (
     split_loss,
     stacked,
 )
-from geomsolve.cli.output import Output
+from geomsolve.cli.output import File, Output
 from geomsolve.cli.render import chosen, colour, holds_for, loss_phrase, sparkline
 from geomsolve.errors import InputError
-from geomsolve.files import write_atomically
 from geomsolve.questions.sweep import Sweep
 from geomsolve.report import to_json
 from geomsolve.words import counted, listing, number, rounded
@@ -83,11 +82,12 @@ def command(
     problem = Sweep(over=axes(over), **split_loss(flags))
     output.notify(problem)
     report = sweep(problem)
+    files: list[File] = []
     if csv_file:
-        write_atomically(csv_file, as_csv(report))
+        files.append(("csv", csv_file, as_csv(report)))
     if jsonl:
-        write_atomically(jsonl, "".join(to_json(row) + "\n" for row in report.to_dict()["rows"]))
-    return output.deliver(report, show)
+        files.append(("jsonl", jsonl, "".join(to_json(row) + "\n" for row in report.to_dict()["rows"])))
+    return output.deliver(report, show, files=files)
 
 
 def axes(over: tuple[str, ...]) -> dict[str, str]:
