@@ -306,3 +306,35 @@ def test_without_matplotlib_one_message_says_what_to_install(run, tmp_path, monk
     assert done.stderr == "Error: --plot: pictures need matplotlib: pip install 'geomsolve[plot]'\n"
     with pytest.raises(InputError, match="matplotlib"):
         plots.check_file("a.png")
+
+
+def test_ranges_are_bars_with_the_optimum_on_them():
+    report = solve(Imbalance(props=[0.7, 0.2, 0.1], loss={"name": "supcon", "temperature": 0.5}, slack=1e-4))
+    axes = plots.draw(report.to_dict()).axes[-1]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["1 / 2", "1 / 3", "2 / 3"]
+    ends = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches]
+    # published: the ranges of pairs 1-2 and 2-3, and the optimal cosine of the latter
+    assert ends[0] == pytest.approx((-0.7154857586, -0.6583379914), abs=1e-8)
+    assert ends[2] == pytest.approx((-0.2334630729, -0.1571239416), abs=1e-8)
+    assert axes.collections[-1].get_offsets()[2, 0] == pytest.approx(-0.195271, abs=1e-6)
+
+
+def test_many_ranges_show_the_widest_and_the_narrowest():
+    answer = made_up(10)
+    names = [entry["name"] for entry in answer["classes"]]
+    pairs = [
+        {"classes": [a, b], "low": -0.01 * (i + 1), "high": 0.01 * (i + 1), "certified": True}
+        for i, (a, b) in enumerate((a, b) for a in names for b in names if a < b)
+    ]
+    answer["ranges"] = {"slack": 1e-5, "pairs": pairs, "complete": True, "minority_mean": None}
+    axes = plots.draw(answer).axes[-1]
+    widths = [round(bar.get_width() * 50) for bar in axes.patches]
+    assert widths == [*range(1, 8), *range(38, 46)]
+    assert "15 of 45 pairs" in axes.get_title(loc="left")
+
+
+def test_a_sweep_leaves_open_angles_out():
+    report = solve(Sweep(props=[0.7, 0.2, 0.1], over={"temperature": [0.001, 0.1, 0.5]}))
+    shown = plots.draw(report.to_dict()).axes[0].lines[0].get_ydata()
+    assert np.isnan(shown[0])
+    assert np.isfinite(shown[1:]).all()

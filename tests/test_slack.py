@@ -1,10 +1,14 @@
-"""``imbalance --slack``: the command, problem files and messages; the mathematics is in test_ranges.py."""
+"""``imbalance --slack``, ``realizable --slack``: commands, files and messages; the mathematics is in test_ranges.py."""
 
 from __future__ import annotations
 
-import pytest
+import math
 
-from geomsolve import Imbalance, InputError, solve
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from geomsolve import Imbalance, InputError, Realizable, solve
 
 THREE = ("imbalance", "--props", "0.7,0.2,0.1")
 
@@ -89,3 +93,102 @@ def test_problem_files_ask_for_ranges(tmp_path, run):
     assert run("solve", file, "--json").json["ranges"]["slack"] == 1e-4
     with pytest.raises(InputError, match="slack"):
         Imbalance(props=[0.5, 0.5], slack=-1)
+
+
+def test_a_long_tailed_set_has_the_published_range(run):
+    answer = run("imbalance", "--dataset", "cifar10-lt:100", "--slack", 1e-5, "--json").json
+    found = answer["ranges"]
+    assert len(found["pairs"]) == 45
+    (pair,) = [pair for pair in found["pairs"] if pair["classes"] == ["ship", "truck"]]
+    assert (pair["low"], pair["high"]) == pytest.approx((-0.5656, 0.3347), abs=1e-4)
+    assert pair["certified"]
+
+
+def test_the_smallest_angle_has_its_range_where_one_pair_has_it(run):
+    said = " ".join(run(*THREE, "-t", 0.5, "--slack", 1e-4).stdout.split())
+    low, high = (math.degrees(math.acos(x)) for x in (-0.1571239416, -0.2334630729))
+    assert f"between classes 2 and 3, may be anywhere from {low:.1f}° to {high:.1f}°." in said
+    assert "smallest angle" not in run("imbalance", "--props", "4*0.25", "-t", 0.5, "--slack", 1e-4).stdout
+
+
+def test_two_labels_in_closed_form(run):
+    """F(c) = -P (c - 1)/t + log((1 + e^{(c - 1)/t})/2), P = w/(1 + w), w = e^{-1/2}: least at c = 1 + t log w."""
+    t, w, slack = 0.5, math.exp(-0.5), 1e-3
+
+    def loss(c):
+        return -w / (1 + w) * (c - 1) / t + math.log((1 + math.exp((c - 1) / t)) / 2)
+
+    best = 1 + t * math.log(w)
+    ends = [brentq(lambda c: loss(c) - loss(best) - slack, *sorted((best, far))) for far in (-1.0, 1.0)]
+    command = ("realizable", "--weighting", "yaware", "--similarity", "cosine", "--labels", "0,1", "-t", t)
+    answer = run(*command, "--slack", slack, "--json").json
+    (pair,) = answer["ranges"]["pairs"]
+    assert pair["classes"] == ["0", "1"]
+    assert (pair["low"], pair["high"]) == pytest.approx(ends, abs=1e-7)
+    assert pair["certified"]
+    assert answer["ranges"]["minority_mean"] is None
+    assert "ranges" not in run(*command, "--json").json
+
+
+@pytest.mark.slow
+def test_labels_that_repeat_agree_with_the_full_size_program():
+    """Straight in cvxpy, one row a sample: the largest cosine of one sample of each label within the slack."""
+    cp = pytest.importorskip("cvxpy")
+    labels, sigma, t, slack = np.array([20.0, 25.0, 30.0, 30.0]), 5.0, 0.5, 1e-3
+    weights = np.exp(-(np.subtract.outer(labels, labels) ** 2) / (2 * sigma**2))
+    target = weights / weights.sum(axis=1, keepdims=True)
+    gram = cp.Variable((4, 4), PSD=True)
+    rows = [cp.log_sum_exp((gram[i] - 1) / t) - target[i] @ (gram[i] - 1) / t for i in range(4)]
+    loss, unit = sum(rows) / 4, cp.diag(gram) == 1
+    best = cp.Problem(cp.Minimize(loss), [unit]).solve(solver="CLARABEL")
+
+    def end(a, b, sign):
+        inside = [unit, loss <= best + slack]
+        return sign * cp.Problem(cp.Maximize(sign * gram[a, b]), inside).solve(solver="CLARABEL")
+
+    question = Realizable(
+        weighting="yaware", labels=labels.tolist(), sigma=sigma, temperature=t, similarity="cosine", slack=slack
+    )
+    report = solve(question)
+    found = {pair.classes: pair.range for pair in report.ranges.pairs}
+    assert set(found) == {("20", "25"), ("20", "30"), ("25", "30")}
+    for (a, b), names in {(0, 1): ("20", "25"), (0, 2): ("20", "30"), (1, 3): ("25", "30")}.items():
+        assert found[names].low == pytest.approx(end(a, b, -1), abs=2e-4)
+        assert found[names].high == pytest.approx(end(a, b, 1), abs=2e-4)
+        assert found[names].certified
+
+
+def test_a_person_reads_ranges_of_labels(run):
+    command = ("realizable", "--weighting", "yaware", "--similarity", "cosine", "--labels", "20,25,30", "--sigma", 5)
+    said = " ".join(run(*command, "-t", 0.5, "--slack", 0.1).stdout.split())
+    assert "no angle is settled: the cosine of labels" in said
+
+
+@pytest.mark.slow
+def test_many_labels_ask_about_some_pairs_and_those_that_are_named():
+    labels = [float(x) for x in range(13)]
+    question = {"weighting": "yaware", "similarity": "cosine", "labels": labels, "sigma": 2, "temperature": 1}
+    report = solve(Realizable(**question, slack=1e-4, pairs="3:9"))
+    assert not report.ranges.complete
+    assert ("3", "9") in [pair.classes for pair in report.ranges.pairs]
+    assert len(report.ranges.pairs) <= 8
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--labels", "1,2", "--similarity", "euclidean", "--slack", 1e-4), "ask with similarity cosine"),
+        (("--similarity", "cosine", "--slack", 1e-4), "there are none; add --labels"),
+        (("--labels", "1,2", "--similarity", "cosine", "--pairs", "1:2"), "give the slack too"),
+        (("--labels", "1,2", "--similarity", "cosine", "--slack", 1e-4, "--pairs", "1:3"), "there is no label '3'"),
+        (
+            ("--labels", "1,2", "--similarity", "cosine", "--slack", 1e-4, "--dim", 1),
+            "leave the dimension or the slack",
+        ),
+        (("--labels", "2,2", "--similarity", "cosine", "--slack", 1e-4), "one distinct label"),
+    ],
+)
+def test_ranges_of_labels_that_make_no_sense_are_refused(run, flags, words):
+    ended = run("realizable", "--weighting", "yaware", *flags)
+    assert (ended.code, ended.stdout) == (2, "")
+    assert words in " ".join(ended.stderr.split())

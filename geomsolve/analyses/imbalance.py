@@ -201,9 +201,7 @@ def imbalance(problem: Imbalance) -> ImbalanceReport:
         unique = False if excess <= SAME * max(1.0, abs(proof.value)) else None
     near = None
     if problem.slack is not None:
-        names = problem.class_names
-        wanted = [(names.index(a), names.index(b)) for a, b in problem.pairs or ()]
-        near = ranges(loss.objective, orbits, cosines, names, problem.slack, wanted)
+        near = ranges(loss.objective, orbits, cosines, problem.class_names, problem.slack, problem.wanted)
     threshold = collapse_temperature(loss, orbits) if objective.decides else None
     return ImbalanceReport(
         problem=understood(problem, loss=loss.written),

@@ -59,7 +59,7 @@ class Ranges:
 
     ``pairs`` by class; ``complete`` if no pair of distinct proportions was left out; ``minority_mean`` of the mean
     cosine among all classes but the largest, None where there is no such mean.  ``nearest`` is the pair with the
-    smallest angle, None where several have it.
+    smallest angle, None where several have it.  ``noun``: what has the names, classes or labels.
     """
 
     slack: float
@@ -67,6 +67,7 @@ class Ranges:
     complete: bool
     minority_mean: Range | None
     nearest: PairRange | None = None
+    noun: str = "classes"
 
     @property
     def widest(self) -> PairRange:
@@ -111,7 +112,7 @@ def ranges(
     places = asked_about(objective, orbits, cosines)
     if samples:
         places = [(a, b) for a, b in places if orbits.index[a] != orbits.index[b]]
-    closest = smallest_angle(orbits, cosines)
+    closest = smallest_angle(orbits, cosines, samples=samples)
     places += [pair for pair in dict.fromkeys([*wanted, *closest]) if pair not in places]
     found = {}
     for a, b in places:
@@ -122,7 +123,8 @@ def ranges(
         chosen = (np.arange(orbits.n_orbits) > 0).astype(np.float64)
         mean = range_of(objective, orbits, mean_weights(orbits, chosen), cosines, slack, minimise)
     nearest = found[closest[0]] if closest else None
-    return Ranges(slack, tuple(found.values()), orbits.n_orbits <= ALL_ORBITS, mean, nearest)
+    noun = "labels" if samples else "classes"
+    return Ranges(slack, tuple(found.values()), orbits.n_orbits <= ALL_ORBITS, mean, nearest, noun)
 
 
 def range_around(bind: Bind, orbits: Orbits, cosines: FloatArray, slack: float, pair: tuple[int, int]) -> Range:
@@ -144,9 +146,12 @@ def asked_about(objective: Objective, orbits: Orbits, cosines: FloatArray) -> li
     return every_pair(orbits) if orbits.n_orbits <= ALL_ORBITS else telling_pairs(objective, orbits, cosines)
 
 
-def smallest_angle(orbits: Orbits, cosines: FloatArray) -> list[tuple[int, int]]:
-    """The pair of classes with the smallest angle, by position, in a list; empty where several have it."""
-    shown = np.where(np.triu(orbits.pairs) > 0, cosines, -np.inf)
+def smallest_angle(orbits: Orbits, cosines: FloatArray, *, samples: bool = False) -> list[tuple[int, int]]:
+    """The pair of classes with the smallest angle, by position, in a list; empty where several have it.
+
+    ``samples``: as for :func:`ranges`.
+    """
+    shown = np.where(np.triu(orbits.pairs, 1 if samples else 0) > 0, cosines, -np.inf)
     g, h = divmod(int(np.argmax(shown)), orbits.n_orbits)
     alone = orbits.pairs[g, h] == (2 if g == h else 1)
     return [orbits.pair(g, h)] if alone and np.sum(shown > shown[g, h] - TIED) == 1 else []

@@ -20,14 +20,17 @@ from typing import Any
 
 import numpy as np
 
+from geomsolve.analyses.ranges import Ranges, ranges
 from geomsolve.analyses.realizable_report import MOST_LIFTED, SHOWN, CasesReport, RealizableReport, by_label
 from geomsolve.errors import InputError
 from geomsolve.gram.edm import spectrum_of
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify, structure_tolerance
 from geomsolve.gram.types import FloatArray
+from geomsolve.objectives.base import Objective
 from geomsolve.proof.certificate import Certificate
 from geomsolve.questions.realizable import Realizable
+from geomsolve.questions.slack import positions
 from geomsolve.report import Effort, Proof, understood
 from geomsolve.solvers.choose import solve_objective
 from geomsolve.solvers.completion import MOST_POINTS, Completion, Range, complete
@@ -72,11 +75,42 @@ def refuse_unused(problem: Realizable) -> None:
     for field in ("arc", "sample"):
         if problem.labels is None and getattr(problem, field) is not None:
             raise InputError("this changes labels, and there are none; add --labels or leave it out", field=field)
+    if problem.slack is not None and problem.labels is None and weighting_of(problem).size is None:
+        raise InputError(
+            "ranges are those of given labels, and there are none; add --labels or leave it out", field="slack"
+        )
 
 
 def weighting_of(problem: Realizable) -> Weighting:
     """The weighting that a problem names, with its parameters."""
     return make_weighting(problem.weighting, problem.parameters)
+
+
+def ranges_of(problem: Realizable, target: Target, best: Best, names: tuple[str, ...]) -> Ranges | None:
+    """How far the cosines of pairs of labels may be at a loss a little above the optimum, if that was asked."""
+    if problem.slack is None or best.cosines is None:
+        return None
+    samples = [names[g] for g in target.orbits.index]
+    try:
+        wanted = positions(problem.pairs, samples, "label")
+    except ValueError as error:
+        raise InputError(str(error), field="pairs") from None
+
+    def bind(orbits: Orbits) -> Objective:
+        return target.finer(orbits).objective()
+
+    return ranges(bind, target.orbits, best.cosines, samples, problem.slack, wanted, samples=True)
+
+
+def refuse_slack(problem: Realizable, latents: Latents, n_distinct: int) -> None:
+    """Raise :class:`InputError` where there are no cosines of different labels whose ranges could be asked for."""
+    if problem.slack is not None and not latents.unit:
+        raise InputError(
+            f"ranges are those of cosines, and these latents have {latents.noun}s; ask with similarity cosine",
+            field="slack",
+        )
+    if problem.slack is not None and n_distinct < 2:
+        raise InputError("there is one distinct label, and no pair of different ones", field="slack")
 
 
 def target_of(problem: Realizable, weighting: Weighting) -> Target:
@@ -148,6 +182,7 @@ class Best:
 
 def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) -> RealizableReport:
     target, rtol = target_of(problem, weighting), problem.eigenvalue_tolerance
+    refuse_slack(problem, target.latents, target.orbits.n_orbits)
     completion: Completion | None = None
     if target.partial and problem.dim is not None:
         raise InputError("a limit on dimensions needs a complete matrix; fill in the missing entries", field="dim")
@@ -210,6 +245,7 @@ def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) ->
         wanted=wanted,
         attained=attained,
         limited=best.limited,
+        ranges=ranges_of(problem, target, best, names),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from geomsolve.analyses.ranges import Ranges
 from geomsolve.gram.embedding import embed
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, names_of, structure_tolerance
@@ -34,11 +35,12 @@ class RealizableReport(ProvenReport):
     ``wanted`` and ``attained`` (m, m) between distinct labels are what the ``latents`` are compared by.
     ``constant``: the interval of the free constant where self pairs are excluded.  ``completions``: the ``low`` and
     ``high`` end of each missing entry, None where there is no bound, and whether they are attained (None where the end
-    was not found).
+    was not found).  ``ranges``: how far cosines of different labels may be at a loss a little above the optimum, where
+    that was asked.
     """
 
     command: ClassVar[str] = "realizable"
-    apart: ClassVar[tuple[str, ...]] = ("best", "latents", "orbits", "limited")
+    apart: ClassVar[tuple[str, ...]] = ("best", "latents", "orbits", "limited", "ranges")
     flat: ClassVar[tuple[str, ...]] = ("unique", "solver")
     verdicts: ClassVar[tuple[str, ...]] = ("realizable", "degenerate", "inconsistent")
 
@@ -60,6 +62,7 @@ class RealizableReport(ProvenReport):
     wanted: FloatArray
     attained: FloatArray | None
     limited: FloatArray | None
+    ranges: Ranges | None = None
 
     @property
     def optimum(self) -> dict[str, Any]:
@@ -115,6 +118,8 @@ class RealizableReport(ProvenReport):
         ]
         if len(self.names) > SHOWN:
             del plain["wanted"], plain["attained"], plain["labels"]
+        if self.ranges is not None:
+            plain["ranges"] = jsonable(self.ranges.plain)
         if self.structure is not None:
             plain["structure"]["groups"] = names_of(self.structure.groups, self.places)
             del plain["structure"]["tolerance"]

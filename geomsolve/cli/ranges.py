@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.console import Console
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
@@ -30,13 +31,21 @@ def interval(range_: Range) -> str:
     return f"{range_.low:+z.3f} to {range_.high:+z.3f}"
 
 
+def show(ranges: Ranges, screen: Console, embedding: str = "embedding") -> None:
+    """Print ranges; ``embedding`` is what they hold for."""
+    screen.print(f"\n{opening(ranges)}", style="bold")
+    screen.print(table(ranges))
+    for line in closing(ranges, embedding):
+        screen.print(line)
+
+
 def opening(ranges: Ranges) -> str:
     """What a loss within the slack says about the angles, in one sentence."""
     widest = ranges.widest
     within = f"Within {number(ranges.slack, 3)} nats of the optimum"
     if widest.range.width <= SETTLED:
         return f"{within} every cosine asked about is settled to {widest.range.width:.2g}."
-    told = f"the cosine of classes {' and '.join(widest.classes)} may be anywhere from {interval(widest.range)}"
+    told = f"the cosine of {ranges.noun} {' and '.join(widest.classes)} may be anywhere from {interval(widest.range)}"
     narrow = ranges.narrowest
     if narrow.range.width > SETTLED:
         return f"{within} no angle is settled: {told}; do not read digits into the grid above."
@@ -50,8 +59,8 @@ def table(ranges: Ranges) -> Table:
         return _grid(ranges, names)
     shown = sorted(ranges.pairs, key=lambda pair: -pair.range.width)
     lines = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("classes", "optimum", "range", "width"):
-        lines.add_column(title, justify="left" if title == "classes" else "right", no_wrap=title != "classes")
+    for title in (ranges.noun, "optimum", "range", "width"):
+        lines.add_column(title, justify="left" if title == ranges.noun else "right", no_wrap=title != ranges.noun)
     half = MOST_LINES // 2
     rows: list[PairRange | None] = list(shown)
     if len(shown) > MOST_LINES:
@@ -90,10 +99,8 @@ def closing(ranges: Ranges, embedding: str = "embedding") -> list[str]:
     lines = []
     if (near := ranges.nearest) is not None:
         low, high = angle_degrees(near.range.high), angle_degrees(near.range.low)
-        lines.append(
-            f"The smallest angle, {angle_degrees(near.cosine):.1f}° between {' and '.join(near.classes)}, may be "
-            f"anywhere from {low:.1f}° to {high:.1f}°."
-        )
+        whose = f"{angle_degrees(near.cosine):.1f}° between {ranges.noun} {' and '.join(near.classes)}"
+        lines.append(f"The smallest angle, {whose}, may be anywhere from {low:.1f}° to {high:.1f}°.")
     if ranges.minority_mean is not None:
         lines.append(f"Mean cosine among all classes but the largest: {interval(ranges.minority_mean)}.")
     tight = all(pair.range.certified for pair in ranges.pairs)

@@ -1,4 +1,4 @@
-"""The optimal geometry: cosines, class means, angles of pairs."""
+"""The optimal geometry: cosines, class means, angles of pairs or, where they were asked for, ranges of cosines."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from geomsolve.plots._geometry import heatmap, means, pair_angles
+from geomsolve.plots._ranges import bars
 from geomsolve.plots._style import loss_of
 
 
@@ -26,7 +27,11 @@ def figure(answer: dict[str, Any]) -> Any:
     grid = drawn.add_gridspec(1, 3, width_ratios=(1.15, 1, 1))
     heatmap(drawn.add_subplot(grid[0]), gram, names)
     means(drawn, grid[1], gram, names, answer["rank"])
-    pair_angles(drawn.add_subplot(grid[2]), gram, names)
+    third = drawn.add_subplot(grid[2])
+    if answer.get("ranges"):
+        bars(third, answer["ranges"], gram, names)
+    else:
+        pair_angles(third, gram, names)
     proof = f"proven, gap {answer['gap']:.0e}" if answer["certified"] else "not proven"
     kind = answer["structure"]["kind"].replace("undetermined", "angles not determined")
     drawn.suptitle(f"{loss_of(answer)}: {kind}, {proof}", x=0.01, ha="left", fontsize=10)

@@ -124,12 +124,6 @@ class Problem(Frozen):
         return ()
 
 
-def slack_field() -> Any:
-    """The field of a question that asks how far cosines may be at a loss a little above the optimum."""
-    what = "nats above the optimum at which cosines are bounded"
-    return Field(None, gt=0, le=100, allow_inf_nan=False, description=what)
-
-
 class LossProblem(Problem):
     """A problem about a loss."""
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, ValidationInfo, field_validator, model_serializer
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from geomsolve.errors import InputError, nearest
 from geomsolve.questions.base import Problem, keys
 from geomsolve.questions.data import Points
+from geomsolve.questions.slack import Pairs, Slack, check_slack
 from geomsolve.reading.labels import read_labels
 from geomsolve.reading.matrices import read_partial
 from geomsolve.reading.table import Table
@@ -23,7 +32,8 @@ class Realizable(Problem):
     """Can embeddings attain the target of ``weighting`` for these labels, and if not, what is best?
 
     ``Realizable(weighting="yaware", labels=[20, 25, 30], sigma=5)``; without ``labels`` the answer is the condition
-    in words and the verdict on reference label sets.  ``weighting="custom"`` takes ``weights`` or ``target`` instead.
+    in words and the verdict on reference label sets.  ``slack=1e-4`` asks how far cosines may be at a loss that much
+    higher, also for the ``pairs`` of labels named.  ``weighting="custom"`` takes ``weights`` or ``target`` instead.
     The parameters of the weighting may also stand with its name, ``weighting={"name": "yaware", "sigma": 5}``.
     """
 
@@ -40,6 +50,8 @@ class Realizable(Problem):
     dim: int | None = Field(None, ge=1, description="dimensions of the latents; no limit unless given")
     arc: float | None = Field(None, ge=1e-12, le=1e12, description="bend scalar labels onto such a circle")
     sample: int | None = Field(None, ge=2, description="keep this many labels, drawn at random")
+    slack: Slack = None
+    pairs: Pairs = None
     eigenvalue_tolerance: float = Field(
         1e-10, gt=0, lt=1, description="an eigenvalue this small, relative to the largest, counts as zero"
     )
@@ -83,6 +95,11 @@ class Realizable(Problem):
             if info.field_name == "sample" and value > count:
                 raise ValueError(f"there are only {count:,} labels, fewer than {value:,}")
         return value
+
+    @model_validator(mode="after")
+    def _ranges_make_sense(self) -> Realizable:
+        check_slack(self.slack, self.pairs, self.dim is not None)
+        return self
 
     @property
     def drawn(self) -> FloatArray:

@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from geomsolve.questions.base import LossProblem, slack_field
+from geomsolve.questions.base import LossProblem
 from geomsolve.questions.classes import EqualClassProblem
+from geomsolve.questions.slack import Slack, check_slack
 from geomsolve.reading.lists import read_numbers
 
 WHOLE = ("batch", "views", "negatives", "dim")
@@ -58,7 +59,7 @@ class Sweep(EqualClassProblem, LossProblem):
     kind: Literal["sweep"] = "sweep"
     over: dict[str, tuple[float, ...]] = Field(description="parameter -> values, or a range such as 0.05:1:20")
     dim: int | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
-    slack: float | None = slack_field()
+    slack: Slack = None
     profile: Literal["exp", "step"] = Field("exp", description="how sizes fall with imbalance: evenly in log, or half")
 
     @field_validator("over", mode="before")
@@ -83,8 +84,7 @@ class Sweep(EqualClassProblem, LossProblem):
 
     @model_validator(mode="after")
     def _ranges_know_no_dimension(self) -> Sweep:
-        if self.slack is not None and (self.dim is not None or "dim" in self.over):
-            raise ValueError("ranges hold for embeddings of any dimension; leave the dimension or the slack out")
+        check_slack(self.slack, None, self.dim is not None or "dim" in self.over)
         return self
 
     @model_validator(mode="after")

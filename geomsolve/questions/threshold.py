@@ -6,8 +6,9 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from geomsolve.questions.base import LossProblem, slack_field
+from geomsolve.questions.base import LossProblem
 from geomsolve.questions.classes import ClassProblem
+from geomsolve.questions.slack import Slack
 
 Over = Literal["temperature", "majority", "batch", "negatives"]
 
@@ -21,7 +22,7 @@ class Threshold(ClassProblem, LossProblem):
 
     kind: Literal["threshold"] = "threshold"
     over: Over = Field("temperature", description="what varies")
-    slack: float | None = slack_field()
+    slack: Slack = None
     width: float | None = Field(
         None, gt=0, le=2, description="how wide a range of cosines may be that counts as settled; 0.1 unless given"
     )

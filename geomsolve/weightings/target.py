@@ -164,14 +164,19 @@ class Target:
 
     def single(self) -> Target:
         """The same target with one orbit a sample."""
-        index = self.orbits.index
-        at = np.ix_(index, index)
+        count = self.orbits.n_classes
+        return self.finer(Orbits.trivial(np.full(count, 1 / count)))
+
+    def finer(self, orbits: Orbits) -> Target:
+        """The same target on finer ``orbits`` of the same samples."""
+        parent = self.orbits.index[np.unique(orbits.index, return_index=True)[1]]
+        at = np.ix_(parent, parent)
         return replace(
             self,
-            orbits=Orbits.trivial(np.full(index.size, 1 / index.size)),
+            orbits=orbits,
             log_weights=self.log_weights[at],
             allowed=self.allowed[at],
-            masses=self.masses[index],
+            masses=self.masses[parent],
         )
 
     def residual(self, cosines: FloatArray) -> tuple[float, float]:

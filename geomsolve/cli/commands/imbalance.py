@@ -103,10 +103,7 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
         if line:
             screen.print(line)
     if report.ranges is not None:
-        screen.print(f"\n{ranges.opening(report.ranges)}", style="bold")
-        screen.print(ranges.table(report.ranges))
-        for line in ranges.closing(report.ranges, whose(report)):
-            screen.print(line)
+        ranges.show(report.ranges, screen, whose(report))
         screen.print()
     solver = report.solver
     screen.print(f"Solver: {solver['name']} ({solver['reason']}); {effort(solver)}.")

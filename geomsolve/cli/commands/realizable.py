@@ -13,6 +13,7 @@ from rich.table import Table
 
 from geomsolve.analyses.realizable import realizable
 from geomsolve.analyses.realizable_report import CasesReport, RealizableReport
+from geomsolve.cli import ranges
 from geomsolve.cli.answers import deliver_both, in_force, setting
 from geomsolve.cli.options import Command, output_options, solver_options, weighting_options
 from geomsolve.cli.output import File, Output
@@ -35,6 +36,8 @@ FEW = 12
     "realizable", cls=Command, epilog="Example: geomsolve realizable --weighting yaware --labels 20,25,30 --sigma 5"
 )
 @weighting_options
+@click.option("--slack", type=float, metavar="EPS", help="How far cosines may be at a loss EPS nats above the optimum.")
+@click.option("--pairs", metavar="A:B,...", help="With --slack: pairs of labels to ask about besides those chosen.")
 @click.option("--check", is_flag=True, help="Also train free features and compare (geomsolve check; needs torch).")
 @solver_options
 @output_options
@@ -102,6 +105,8 @@ def show(report: RealizableReport | CasesReport, screen: Console, *, quiet: bool
     screen.print()
     show_geometry(report, screen)
     show_proof(report, screen)
+    if report.ranges is not None:
+        ranges.show(report.ranges, screen)
     show_changes(report, screen)
 
 
