@@ -17,8 +17,8 @@ from geomsolve._version import __version__
 if TYPE_CHECKING:
     from geomsolve.analyses import solve
     from geomsolve.analyses.capacity import CapacityReport
-    from geomsolve.analyses.check import CheckReport
-    from geomsolve.analyses.compare import CompareReport
+    from geomsolve.analyses.check_report import CheckReport
+    from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
     from geomsolve.analyses.diversity import DiversityReport
     from geomsolve.analyses.find_levels import FoundLevelsReport
     from geomsolve.analyses.imbalance import ImbalanceReport
@@ -52,10 +52,11 @@ _HOMES = {
     "CasesReport": "geomsolve.analyses.realizable_report",
     "Certificate": "geomsolve.proof.certificate",
     "Check": "geomsolve.questions.check",
-    "CheckReport": "geomsolve.analyses.check",
+    "CheckReport": "geomsolve.analyses.check_report",
     "CheckWeighting": "geomsolve.questions.check",
+    "CheckpointsReport": "geomsolve.analyses.compare_report",
     "Compare": "geomsolve.questions.compare",
-    "CompareReport": "geomsolve.analyses.compare",
+    "CompareReport": "geomsolve.analyses.compare_report",
     "Diversity": "geomsolve.questions.diversity",
     "DiversityReport": "geomsolve.analyses.diversity",
     "FoundLevelsReport": "geomsolve.analyses.find_levels",
@@ -93,6 +94,7 @@ __all__ = [
     "Check",
     "CheckReport",
     "CheckWeighting",
+    "CheckpointsReport",
     "Compare",
     "CompareReport",
     "Diversity",

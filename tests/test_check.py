@@ -472,3 +472,31 @@ def test_check_as_a_flag(arguments, part):
     answer = json.loads(run(*arguments, "--check", "--json").output)
     assert answer["check"]["agrees"] is True
     assert "check" not in json.loads(run(*arguments, "--json").output)
+
+
+# ---- what a network can be held to
+
+
+@pytest.mark.slow
+def test_check_says_how_far_a_network_may_be(run):
+    """Published: at temperature .1 and 1e-4 nats the cosine of classes 2 and 3 may be up to .1999083449."""
+    flags = ("check", "--props", "0.7,0.2,0.1", "--optimizer", "lbfgs", "--samples", 24)
+    answer = run(*flags, "-t", "0.1", "--json").json
+    loosest = answer["loosest"]
+    assert loosest["slack"] == 1e-4
+    assert loosest["classes"] == ["2", "3"]
+    assert loosest["high"] == pytest.approx(0.1999083449, abs=1e-8)
+    assert loosest["high"] >= 0.1999083449 - 1e-10
+    assert loosest["width"] == pytest.approx(loosest["high"] - loosest["low"])
+    words = " ".join(run(*flags, "-t", "0.1").stdout.split())
+    assert "no evidence for a network" in words
+    words = " ".join(run(*flags, "-t", "0.5").stdout.split())
+    assert "may be -0.233 to -0.157" in words
+    assert "no evidence" not in words
+
+
+def test_check_of_what_has_no_range_says_nothing_about_networks(run):
+    done = run("check", "--props", "0.6,0.4", "--loss", "infonce", "--hardness", 1, "--steps", 50, "--json")
+    assert done.json["loosest"] is None
+    done = run("check", "--weighting", "yaware", "--labels", "20,25", "--sigma", 5, "--steps", 50, "--json")
+    assert done.json["loosest"] is None

@@ -125,12 +125,12 @@ def test_merged_classes_are_named(tmp_path, labels):
     assert report.collapsed == [["6", "7"]]
 
 
-def test_halfway_is_still_converging(tmp_path, labels, best):
+def test_halfway_is_not_there_yet(tmp_path, labels, best):
     start = np.array([[1, 0.9, 0.1], [0.9, 1, 0.3], [0.1, 0.3, 1]])
     np.save(tmp_path / "z.npy", embed((best.gram + start) / 2, labels))
     np.save(tmp_path / "y.npy", labels)
     report = ask(tmp_path)
-    assert report.verdict == "still converging"
+    assert report.verdict == "not there yet"
 
 
 def test_where_many_geometries_are_optimal_the_loss_decides(tmp_path, labels):
@@ -140,7 +140,7 @@ def test_where_many_geometries_are_optimal_the_loss_decides(tmp_path, labels):
     np.save(tmp_path / "y.npy", labels)
     assert ask(tmp_path, loss=loss).verdict == "matches"
     np.save(tmp_path / "z.npy", embed(0.1 * np.eye(3) + 0.9, labels))
-    assert ask(tmp_path, loss=loss).verdict == "still converging"
+    assert ask(tmp_path, loss=loss).verdict == "not there yet"
 
 
 # ---- the loss on the data

@@ -14,8 +14,8 @@ pytest.importorskip("pytorch_metric_learning")
 SCRIPT = Path(__file__).parent.parent / "examples" / "collapse_on_digits.py"
 
 
-@pytest.fixture(scope="module")
-def demonstration():
+def load():
+    """The demonstration as a module."""
     spec = importlib.util.spec_from_file_location("collapse_on_digits", SCRIPT)
     assert spec is not None
     assert spec.loader is not None
@@ -23,6 +23,11 @@ def demonstration():
     sys.modules["collapse_on_digits"] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def demonstration():
+    return load()
 
 
 def test_the_predicted_threshold(demonstration):

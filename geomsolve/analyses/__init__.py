@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
-    from geomsolve.analyses.check import CheckReport
-    from geomsolve.analyses.compare import CompareReport
+    from geomsolve.analyses.check_report import CheckReport
+    from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
     from geomsolve.analyses.find_levels import FoundLevelsReport
     from geomsolve.analyses.imbalance import ImbalanceReport
     from geomsolve.analyses.levels import LevelsReport
@@ -43,7 +43,7 @@ def solve(problem: Sweep) -> SweepReport: ...
 @overload
 def solve(problem: Levels) -> LevelsReport | FoundLevelsReport: ...
 @overload
-def solve(problem: Compare) -> CompareReport: ...
+def solve(problem: Compare) -> CompareReport | CheckpointsReport: ...
 @overload
 def solve(problem: Problem) -> Report: ...
 def solve(problem: Any) -> Any:

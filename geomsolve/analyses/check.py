@@ -16,26 +16,26 @@ features is at least the certified lower bound, so a loss below it would refute 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport, imbalance
+from geomsolve.analyses.check_report import CheckReport, Descent, Loosest, Prediction
+from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.analyses.named import loss_of
+from geomsolve.analyses.ranges import PairRange, widest_range
 from geomsolve.analyses.realizable import realizable, target_of, weighting_of
 from geomsolve.analyses.realizable_report import RealizableReport
 from geomsolve.descent import require
 from geomsolve.descent.recipes import missing
 from geomsolve.errors import InputError
 from geomsolve.gram.measure import Measurement, gram_error
-from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray, IntArray
 from geomsolve.losses import Loss
 from geomsolve.questions.check import OF_THE_DOCUMENT, Check, CheckWeighting
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.realizable import Realizable
-from geomsolve.report import Proof, Report, jsonable, understood
-from geomsolve.weightings.latents import SPHERE, Latents
+from geomsolve.report import understood
 
 if TYPE_CHECKING:
     import torch
@@ -58,128 +58,14 @@ STANDARD_ERRORS = 4
 ROUNDING = 1e-9
 """How far below the bound, relative above 1, rounding may take a loss."""
 
+SEEN = 1e-4
+"""Excess in nats that a trained network leaves at best: its batches and its precision do not resolve less."""
+
 FEWEST_SAMPLES, SAMPLES_PER_CLASS = 64, 4
 """Samples by default: at least so many altogether, and so many a class on average."""
 
 MOST_SAMPLES = 20_000
 """Most samples where every step compares all of them with all."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prediction(Proof):
-    """What descent is compared with, from either kind of question, with its proof.
-
-    ``gram`` (n, n) of the classes or, for a weighting, of the samples: their cosines, or what else their ``latents``
-    are compared by.  ``orbits`` and ``names`` of the classes or samples; ``report`` is the whole answer.
-    """
-
-    report: ImbalanceReport | RealizableReport
-    structure: str
-    orbits: Orbits
-    names: tuple[str, ...]
-    gram: FloatArray
-    subject: str
-    least_dimension: int | None
-    latents: Latents = SPHERE
-
-    @classmethod
-    def of_loss(cls, report: ImbalanceReport) -> Prediction:
-        return cls(
-            **vars(report.proof),
-            report=report,
-            structure=report.structure.kind,
-            orbits=report.orbits,
-            names=report.names,
-            gram=report.gram,
-            subject=str(report.problem["loss"]["name"]),
-            least_dimension=report.rank,
-        )
-
-    @classmethod
-    def of_weighting(cls, report: RealizableReport) -> Prediction:
-        if report.attained is None:
-            raise InputError(
-                "with latents compared by distance this weighting only drives samples apart for ever; there is no "
-                "geometry to compare with",
-                field="weighting",
-            )
-        orbits = report.orbits
-        gram = orbits.lift(report.attained)
-        np.fill_diagonal(gram, report.latents.own)
-        return cls(
-            **vars(report.proof),
-            report=report,
-            structure=report.verdict,
-            orbits=orbits,
-            names=tuple(report.names[g] for g in orbits.index),
-            gram=gram,
-            subject=str(report.problem["weighting"]),
-            least_dimension=report.best["dimension"],
-            latents=report.latents,
-        )
-
-
-@dataclass(frozen=True)
-class Descent:
-    """Where descent ended.  ``value`` in nats with its ``standard_error`` (0 if nothing was sampled); ``gram`` as in
-    :class:`Prediction`; ``within_class`` as in :class:`geomsolve.gram.measure.Measurement`."""
-
-    value: float
-    standard_error: float
-    gram: FloatArray
-    within_class: float
-    steps: int
-    converged: bool
-    seconds: float
-    device: str
-    optimizer: str
-    samples: int
-    dim: int
-
-
-@dataclass(frozen=True)
-class CheckReport(Report):
-    """Prediction and descent side by side; ``verdict`` as in the module.
-
-    ``companion`` names what was added to the loss that the prediction does not know; then ``agrees`` is None.
-    """
-
-    command: ClassVar[str] = "check"
-    verdicts: ClassVar[tuple[str, ...]] = ("agrees", "contradiction", "not there yet", "elsewhere", "moved")
-
-    prediction: Prediction
-    descent: Descent
-    max_gram_error: float
-    verdict: str
-    agrees: bool | None
-    companion: str | None
-
-    @property
-    def certified(self) -> bool:
-        return bool(self.agrees) and self.prediction.certified
-
-    @property
-    def complaints(self) -> tuple[str, ...]:
-        return ("the two sides of the check disagree",) if self.agrees is False else ()
-
-    @property
-    def headline(self) -> str:
-        return self.verdict
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        return {"verdict": self.verdict}
-
-    def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
-        """The JSON object; ``full`` includes the Gram matrices however many classes there are."""
-        p = self.prediction
-        said = {**p.figures, "unique": p.unique, "structure": p.structure, "gram": p.gram}
-        plain = {**super().to_dict(**detail), "prediction": said}
-        plain["prediction"]["noun"] = p.latents.noun
-        if not full and p.orbits.n_classes > FULL_GRAM:
-            del plain["prediction"]["gram"], plain["descent"]["gram"]
-        cleaned: dict[str, Any] = jsonable(plain)
-        return cleaned
 
 
 @dataclass(frozen=True)
@@ -210,6 +96,7 @@ def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) 
     sides = of_classes(problem, device) if isinstance(problem, Check) else of_samples(problem, device)
     found = train(problem, sides, progress)
     error = gram_error(found.gram, sides.predicted.gram)
+    loosest = None if sides.companion else loosest_of(problem, sides.predicted, found)
     verdict = "moved" if sides.companion else judge(sides.predicted, found, error)
     return CheckReport(
         problem={**understood(problem, **sides.known), "dim": found.dim},
@@ -219,7 +106,22 @@ def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) 
         verdict=verdict,
         agrees=None if sides.companion else verdict == "agrees",
         companion=sides.companion,
+        loosest=loosest,
     )
+
+
+def loosest_of(problem: Check | CheckWeighting, predicted: Prediction, found: Descent) -> Loosest | None:
+    """The cosine that the loss says least about, at the excess that descent left or at :data:`SEEN`."""
+    answer = predicted.report
+    if not isinstance(problem, Check) or not isinstance(answer, ImbalanceReport) or answer.dimension_limited:
+        return None
+    slack = max(SEEN, found.value - predicted.value + 2 * found.standard_error)
+    orbits, bind = answer.orbits, loss_of(problem.question).objective
+    objective = bind(orbits)
+    if objective.below is not None or objective.degenerate:
+        return None
+    (a, b), range_ = widest_range(bind, orbits, answer.orbit_cosines, slack)
+    return Loosest(slack, PairRange((answer.names[a], answer.names[b]), float(answer.gram[a, b]), range_))
 
 
 def validate(problem: Check | CheckWeighting) -> None:

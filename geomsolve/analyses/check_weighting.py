@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from geomsolve.analyses.check import CheckReport, check
+from geomsolve.analyses.check import check
+from geomsolve.analyses.check_report import CheckReport
 from geomsolve.questions.check import CheckWeighting
 
 

@@ -2,38 +2,49 @@
 
 One pass over the embeddings, in chunks: each row is brought to unit length, and the class sums give everything that
 ``gram/measure.py`` measures.  The loss value is that of the actual batch losses (``descent/``, which needs torch):
-on all samples where they are few enough, else on a sample of them that keeps the proportions.
+on all samples where they are few enough, else on a sample of them that keeps the proportions.  What is made of it all
+is said in ``analyses/compare_verdict.py``.
 
-    matches            every cosine is as predicted (where the optimum is unique), or else the loss is
-    another geometry   the measured cosines have a name of their own, and the prediction has not
-    still converging   neither
+Where samples scatter within their class, with mean cosine rho^2, a loss that allows it wants of the class means what it
+wants at the temperature tau / rho^2 (``Loss.scatter_is_heat``).
 """
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport, imbalance
+from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport, Duality, Errors, Heated, LossOnData
+from geomsolve.analyses.compare_verdict import Case, judge
+from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.analyses.named import loss_of
 from geomsolve.descent.recipes import missing
 from geomsolve.errors import InputError
-from geomsolve.gram.measure import Measurement, gram_error
+from geomsolve.gram.measure import (
+    Measurement,
+    alignment,
+    gram_error,
+    least_rms_error,
+    rms_errors,
+    standard_errors,
+    within_cosines,
+)
 from geomsolve.gram.orbits import Orbits
-from geomsolve.gram.structure import Structure, classify, names_of
+from geomsolve.gram.structure import classify
 from geomsolve.gram.types import FloatArray, IntArray
 from geomsolve.losses import Loss
 from geomsolve.questions.compare import Compare
 from geomsolve.questions.imbalance import Imbalance
-from geomsolve.report import Report, jsonable, understood
+from geomsolve.report import understood
 from geomsolve.words import counted
 
-VALUE_TOLERANCE = 1e-2
-"""Excess of the loss, relative above 1, that counts as the optimum where that is not a single geometry."""
+if TYPE_CHECKING:
+    from geomsolve.reading.embeddings import Embeddings
 
 WHOLE_SAMPLES, DRAWN_SAMPLES = 20_000, 4_000
 """Most samples of which all take part in the loss: where all are compared with all, and where batches are drawn."""
@@ -41,100 +52,14 @@ WHOLE_SAMPLES, DRAWN_SAMPLES = 20_000, 4_000
 SUBSET = 4_000
 """Samples that stand for the rest where there are more."""
 
-UNIT = 1e-3
-"""Lengths that differ from 1 by less than this are not worth a remark."""
+SEARCHED = 20
+"""Classes up to which the best arrangement in the encoder's dimension is searched where the optimum does not fit."""
+
+MEASURED = 200
+"""Classes up to which the loss is evaluated at the measured cosines of class means."""
 
 Progress = Callable[[int, int], None]
 """Called with the rows read so far and how many there are."""
-
-
-@dataclass(frozen=True)
-class LossOnData:
-    """``value`` in nats with its ``standard_error``, on ``samples`` of the rows; None with a reason in ``missing``."""
-
-    value: float | None
-    standard_error: float = 0.0
-    samples: int = 0
-    missing: str = ""
-
-
-@dataclass(frozen=True)
-class CompareReport(Report):
-    """Measurement and prediction side by side; ``verdict`` as in the module.
-
-    ``read``: which columns of which files.  ``lengths``: the smallest and largest length of a row before it was brought
-    to 1.  ``structure`` names the measured geometry, with ``within`` as its tolerance.
-    """
-
-    command: ClassVar[str] = "compare"
-    verdicts: ClassVar[tuple[str, ...]] = ("matches", "another geometry", "still converging")
-
-    read: dict[str, Any]
-    names: tuple[str, ...]
-    counts: tuple[int, ...]
-    dim: int
-    lengths: tuple[float, float]
-    measured: Measurement
-    structure: Structure
-    prediction: ImbalanceReport
-    max_gram_error: float
-    loss_on_data: LossOnData
-    verdict: str
-
-    @property
-    def certified(self) -> bool:
-        return self.prediction.certified
-
-    @property
-    def headline(self) -> str:
-        return self.verdict
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        return {"verdict": self.verdict, "structure": self.structure.kind, "groups": self.collapsed}
-
-    @property
-    def collapsed(self) -> list[list[str]]:
-        """Names of classes whose measured means coincide, one list a point."""
-        return names_of(self.structure.groups, self.names)
-
-    @property
-    def excess(self) -> float | None:
-        """How far the loss on the data lies above the predicted optimum."""
-        value = self.loss_on_data.value
-        return None if value is None else value - self.prediction.value
-
-    def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
-        """The JSON object; ``full`` includes the Gram matrices however many classes there are."""
-        plain = super().to_dict(**detail)
-        found, p = self.measured, self.prediction
-        total = sum(self.counts)
-        for key in ("names", "counts", "loss_on_data"):
-            del plain[key]
-        plain["classes"] = [
-            {"name": name, "count": n, "proportion": n / total, "scatter": float(s)}
-            for name, n, s in zip(self.names, self.counts, found.scatter, strict=True)
-        ]
-        plain["structure"] = self.structure.kind
-        plain["collapsed"] = self.collapsed
-        plain["measured"] = {
-            "within_class": found.within_class,
-            "nc1": found.nc1,
-            "simplex_distance": found.simplex_distance,
-        }
-        plain["prediction"] = {
-            **p.proof.figures,
-            "unique": p.unique,
-            "structure": p.structure.kind,
-        }
-        if full or len(self.names) <= FULL_GRAM:
-            plain["measured"]["gram"] = found.gram
-            plain["prediction"]["gram"] = p.gram
-        loss = self.loss_on_data
-        plain["value_measured"], plain["value_predicted"] = loss.value, p.value
-        plain["value_standard_error"], plain["value_samples"] = loss.standard_error, loss.samples
-        cleaned: dict[str, Any] = jsonable(plain)
-        return cleaned
 
 
 @dataclass(frozen=True)
@@ -146,67 +71,162 @@ class Scan:
     lengths: tuple[float, float]
 
 
-def compare(problem: Compare, *, progress: Progress | None = None) -> CompareReport:
-    """Answer the question of :class:`Compare`; ``progress`` is told the rows read, now and then."""
+Predict = Callable[[int | None], ImbalanceReport]
+"""The prediction in so many dimensions, or without a limit."""
+
+
+def compare(problem: Compare, *, progress: Progress | None = None) -> CompareReport | CheckpointsReport:
+    """Answer the question of :class:`Compare`; ``progress`` is told the rows read, now and then.
+
+    Several files give a :class:`CheckpointsReport`.
+    """
     validate(problem)
-    codes, names, counts = problem.labels.codes, problem.labels.names, problem.labels.counts
     loss = loss_of(problem)
-    shared = {"solver": problem.solver, "tolerance": problem.tolerance, "seed": problem.seed}
-    prediction = imbalance(Imbalance(counts=counts.tolist(), names=names, loss=problem.loss.model_dump(), **shared))
-    if prediction.structure.kind == "degenerate":
-        raise InputError(f"there is nothing to compare with: {prediction.solver['reason']}", field="loss.delta")
+
+    @cache
+    def predict(dim: int | None) -> ImbalanceReport:
+        return predicted(problem, loss, dim=dim)
+
+    if predict(None).structure.kind == "degenerate":
+        raise InputError(f"there is nothing to compare with: {predict(None).solver['reason']}", field="loss.delta")
+    tell = progress or (lambda done, total: None)
+    found = tuple(of_file(problem, each, loss, predict, tell) for each in problem.embeddings)
+    return found[0] if len(found) == 1 else CheckpointsReport(found[0].problem, found)
+
+
+def predicted(problem: Compare, loss: Loss, **changes: Any) -> ImbalanceReport:
+    """The optimum of ``loss`` for the proportions of the labels, with ``changes`` of the question."""
+    labels = problem.labels
+    return imbalance(
+        Imbalance(
+            counts=labels.counts.tolist(),
+            names=labels.names,
+            loss=loss.written,
+            solver=problem.solver,
+            tolerance=problem.tolerance,
+            seed=problem.seed,
+            **changes,
+        )
+    )
+
+
+def of_file(problem: Compare, file: Embeddings, loss: Loss, predict: Predict, progress: Progress) -> CompareReport:
+    """The report on the embeddings of one file."""
+    codes, names, counts = problem.labels.codes, problem.labels.names, problem.labels.counts
     all_of_them = codes.size <= (WHOLE_SAMPLES if loss.reads_whole_set else DRAWN_SAMPLES)
     rng = np.random.default_rng(problem.seed)
     keep = np.arange(codes.size) if all_of_them else chosen(codes, counts, SUBSET, rng)
-    scan = scanned(problem, codes, len(names), keep, progress or (lambda done, total: None))
+    scan = scanned(problem, file, codes, len(names), keep, progress)
+    share = counts / counts.sum()
     measured = Measurement.of(scan.sums, counts.astype(np.float64))
-    structure = classify(Orbits.trivial(counts / counts.sum()), measured.gram, 0.0, tolerance=problem.within)
-    error = gram_error(measured.gram, prediction.gram)
+    structure = classify(Orbits.trivial(share), measured.gram, 0.0, tolerance=problem.within)
     on_data = loss_on_data(loss, scan.kept, codes[keep], counts, problem.seed)
+    standard = standard_errors(scan.kept, codes[keep], scan.sums, counts)
+    columns = scan.sums.shape[1]
+    dim = problem.dim or columns
+    free = predict(None)
+    rms, weighted, of_class = rms_errors(measured.gram - free.gram, share)
+    least, limited = 0.0, None
+    angles = without_scatter(loss, free, measured.gram)
+    case = Case(
+        free=free,
+        limited=None,
+        gram=measured.gram,
+        standard=standard,
+        structure=structure,
+        angles=angles,
+        value=on_data.value,
+        standard_error=on_data.standard_error,
+        within=problem.within,
+    )
+    if free.rank > dim and free.unique is not False and not case.met(free):
+        least = least_rms_error(free.orbits.eigenvalues(free.orbits.gram_blocks(free.orbit_cosines)), dim)
+        limited = predict(dim) if len(names) <= SEARCHED else None
+        case = replace(case, limited=limited)
+    judgement = judge(case, loss.objective, least, rms)
+    prediction = free
+    if limited is not None:
+        prediction = limited
+        rms, weighted, of_class = rms_errors(measured.gram - limited.gram, share)
+    rho = mean_within(scan.sums, counts)
     return CompareReport(
         problem=understood(problem, loss=loss.written),
-        read=problem.read,
+        read=problem.read(file),
         names=names,
         counts=tuple(int(n) for n in counts),
-        dim=scan.sums.shape[1],
+        columns=columns,
+        dim=dim,
         lengths=scan.lengths,
         measured=measured,
         structure=structure,
         prediction=prediction,
-        max_gram_error=error,
+        free=free,
+        errors=Errors(gram_error(measured.gram, prediction.gram), rms, weighted, of_class, standard),
         loss_on_data=on_data,
-        verdict=judge(prediction, structure, error, on_data.value, problem.within),
+        judgement=judgement,
+        within_cosine=rho,
+        angle_excess=None if angles is None else angles - free.value,
+        heated=heated(problem, loss, rho, measured.gram),
+        duality=duality(problem, scan.sums, counts),
     )
+
+
+def mean_within(sums: FloatArray, counts: IntArray) -> float | None:
+    """rho^2: the mean cosine of two samples of a class, classes weighted by their share; None where none has two."""
+    found = within_cosines(sums, counts)
+    known = ~np.isnan(found)
+    return float(np.average(found[known], weights=counts[known])) if known.any() else None
+
+
+def without_scatter(loss: Loss, free: ImbalanceReport, gram: FloatArray) -> float | None:
+    """The loss at the cosines ``gram`` (K, K) of class means alone; None for many classes."""
+    return loss.objective(free.orbits.single()).value(gram) if len(free.names) <= MEASURED else None
+
+
+def heated(problem: Compare, loss: Loss, rho: float | None, gram: FloatArray) -> Heated | None:
+    """What the loss wants of class means whose samples have the mean cosine ``rho``; None where that is not known."""
+    temperature = loss.parameters().get("temperature")
+    if not loss.scatter_is_heat or temperature is None or rho is None or not 0 < rho <= 1:
+        return None
+    report = predicted(problem, loss.replace(temperature=temperature / rho))
+    return Heated(temperature / rho, report.gram, gram_error(gram, report.gram))
+
+
+def duality(problem: Compare, sums: FloatArray, counts: IntArray) -> Duality | None:
+    """How the rows of the classifier, if one was given, lie to the class means."""
+    if problem.classifier is None:
+        return None
+    rows = problem.classifier.values
+    if rows.shape[1] != sums.shape[1]:
+        raise InputError(
+            f"its rows have {counted(rows.shape[1], 'entry', 'entries')}, the embeddings "
+            f"{counted(sums.shape[1], 'column')}; give the embeddings that the classifier takes",
+            field="classifier",
+        )
+    return Duality(*alignment(rows, sums / counts[:, None]))
 
 
 def validate(problem: Compare) -> None:
     """Raise :class:`InputError` where the embeddings' file says that there are more or fewer than labels."""
-    n, found = problem.labels.codes.size, problem.embeddings.count
-    if found is not None and found != n:
-        raise InputError(
-            f"{counted(n, 'label')} for {counted(found, 'embedding')}; give one label a row", field="labels"
-        )
+    n = problem.labels.codes.size
+    for file in problem.embeddings:
+        if file.count is not None and file.count != n:
+            raise unequal(problem, file, counted(file.count, "embedding"))
 
 
-def chunks(problem: Compare) -> Iterator[Any]:
+def unequal(problem: Compare, file: Embeddings, found: str) -> InputError:
+    """The complaint about as many embeddings as ``found`` says."""
+    where = f" in {file.place}" if len(problem.embeddings) > 1 else ""
+    n = counted(problem.labels.codes.size, "label")
+    return InputError(f"{n} for {found}{where}; give one label a row", field="labels")
+
+
+def chunks(file: Embeddings) -> Iterator[Any]:
     """Rows of the embeddings; complaints about them name their field."""
     try:
-        yield from problem.embeddings.chunks()
+        yield from file.chunks()
     except InputError as error:
         raise InputError(error.message, field="embeddings") from None
-
-
-def judge(prediction: ImbalanceReport, measured: Structure, error: float, value: float | None, within: float) -> str:
-    """The verdict, as in the module."""
-    if error <= within:
-        return "matches"
-    if prediction.unique is False and value is not None:
-        if value - prediction.value <= VALUE_TOLERANCE * max(1.0, abs(prediction.value)):
-            return "matches"
-        return "still converging"
-    alike = classify(prediction.orbits, prediction.orbit_cosines, 0.0, tolerance=within).kind
-    unnamed = ("general", "symmetric by proportion", "equiangular")
-    return "still converging" if measured.kind in (*unnamed, alike) else "another geometry"
 
 
 def chosen(codes: IntArray, counts: IntArray, most: int, rng: np.random.Generator) -> IntArray:
@@ -218,7 +238,9 @@ def chosen(codes: IntArray, counts: IntArray, most: int, rng: np.random.Generato
     return np.sort(np.concatenate(picked))
 
 
-def scanned(problem: Compare, codes: IntArray, n_classes: int, keep: IntArray, progress: Progress) -> Scan:
+def scanned(
+    problem: Compare, file: Embeddings, codes: IntArray, n_classes: int, keep: IntArray, progress: Progress
+) -> Scan:
     """One pass over the embeddings; :class:`InputError` for rows without a direction and labels that do not match."""
     from scipy.sparse import csr_array
 
@@ -226,7 +248,7 @@ def scanned(problem: Compare, codes: IntArray, n_classes: int, keep: IntArray, p
     done, low, high = 0, np.inf, 0.0
     sums, kept = np.zeros((0, 0)), np.zeros((0, 0))
     trouble = {"not finite": [0, 0], "zero": [0, 0]}
-    for chunk in chunks(problem):
+    for chunk in chunks(file):
         with np.errstate(over="ignore"):  # of wider numbers, which are then not finite
             block = chunk.astype(np.float64)
         size = block.shape[0]
@@ -256,13 +278,12 @@ def scanned(problem: Compare, codes: IntArray, n_classes: int, keep: IntArray, p
         done += size
         progress(done, n)
     if done != n:
-        found = "more embeddings" if done > n else counted(done, "embedding")
-        raise InputError(f"{counted(n, 'label')} for {found}; give one label a row", field="labels")
+        raise unequal(problem, file, "more embeddings" if done > n else counted(done, "embedding"))
     for kind, (count, first) in trouble.items():
         if count:
             some = f"{counted(count, 'row')} {'is' if count == 1 else 'are'}"
             raise InputError(
-                f"{problem.embeddings.place}: {some} {kind}, first row {first} (counted from 0); such rows have no "
+                f"{file.place}: {some} {kind}, first row {first} (counted from 0); such rows have no "
                 "direction: remove them with their labels",
                 field="embeddings",
             )

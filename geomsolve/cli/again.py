@@ -63,10 +63,12 @@ def by_flags(row: Row, problem: dict[str, Any], wanted: dict[str, Any] | None) -
             flag = flag_of(f"{key}.{part}" if part else key)
             into = read.setdefault("loss", {}) if part else read
             if key in arguments:
-                words.append(_listed(inner))
-            elif flag not in flags or inner is None or inner is False:
+                words += map(str, inner) if isinstance(inner, (list, tuple)) else [str(inner)]
+                into[key] = inner
                 continue
-            elif inner is True:
+            if flag not in flags or inner is None or inner is False:
+                continue
+            if inner is True:
                 words.append(flag)
             elif isinstance(inner, dict):
                 for name in row.get("axes", inner):

@@ -119,6 +119,16 @@ class Loss(Choice):
         return False
 
     @property
+    def scatter_is_heat(self) -> bool:
+        """Whether scatter within classes acts as a higher temperature.
+
+        For z = rho mu + sqrt(1 - rho^2) xi, xi of mean 0 and independent between samples and of the class, the loss is
+        then that of the class means at the temperature tau / rho^2 plus a constant: where F is linear in e^{z.z'/tau}
+        within its logarithms, and nothing else stands there.
+        """
+        return False
+
+    @property
     def written(self) -> dict[str, Any]:
         """As JSON and problem files have it: its name with every parameter that is in force."""
         return {"name": self.name, **self.parameters()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar
 
 from geomsolve.gram.orbits import Orbits
@@ -21,6 +22,10 @@ class DCL(Negatives):
     summary: ClassVar[str] = "decoupled InfoNCE: the positive does not stand in the denominator"
     source: ClassVar[str] = "Yeh et al. 2022"
     own: ClassVar[float] = 0.0
+
+    @property
+    def scatter_is_heat(self) -> bool:
+        return self.negatives == inf and self.hardness is None
 
     def objective(self, orbits: Orbits) -> Objective:
         return self._objective(orbits, self.own, False)

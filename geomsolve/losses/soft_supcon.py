@@ -38,6 +38,10 @@ class SoftSupCon(Loss):
     def counted_off(self) -> str:
         return "embeddings in a batch"
 
+    @property
+    def scatter_is_heat(self) -> bool:
+        return True
+
     def objective(self, orbits: Orbits) -> Objective:
         p = orbits.proportions
         across = self.epsilon * orbits.others * p

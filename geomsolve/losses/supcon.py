@@ -177,6 +177,10 @@ class SupCon(Loss):
             unique_minimiser=True,
         )
 
+    @property
+    def scatter_is_heat(self) -> bool:
+        return self.batch is None and not self.full_batch and self.pair_margin is None
+
     def varied(self, name: str, value: float) -> Self:
         if name == "batch" and value == inf:
             return self.replace(batch=None, views=None, replacement=None)

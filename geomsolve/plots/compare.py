@@ -1,4 +1,4 @@
-"""Measured against predicted cosines of the class means."""
+"""Measured against predicted cosines of the class means; of several checkpoints, how far off each is."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from geomsolve.plots._geometry import agreement
-from geomsolve.plots._style import FAINT, clipped, loss_of, number
+from geomsolve.plots._style import BLUE, FAINT, GREEN, INK, ORANGE, clipped, loss_of, number
 
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``compare`` answer; None for one stored without its cosines, as there are too many."""
     from matplotlib.figure import Figure
 
+    if "checkpoints" in answer:
+        return curve(answer)
     if "gram" not in answer["measured"]:
         return None
     predicted, measured = (np.array(answer[part]["gram"]) for part in ("prediction", "measured"))
@@ -27,4 +29,30 @@ def figure(answer: dict[str, Any]) -> Any:
     error = number(answer["max_gram_error"], 2)
     axes.set_title(f"shaded: within {number(within)}; orange: largest difference {error}, {names}", fontsize=8)
     drawn.suptitle(f"{loss_of(answer)}: {answer['verdict']}", x=0.01, ha="left", fontsize=10)
+    return drawn
+
+
+def curve(answer: dict[str, Any]) -> Any:
+    """How far off each checkpoint is, and how much its classes have collapsed."""
+    from matplotlib.figure import Figure
+
+    found = answer["checkpoints"]
+    place = np.arange(1, len(found) + 1)
+    drawn = Figure(figsize=(6.4, 3.6))
+    axes = drawn.add_subplot()
+    for key, color, label in (
+        ("max_gram_error", ORANGE, "largest difference"),
+        ("rms_gram_error", BLUE, "rms difference"),
+        ("noise_floor", FAINT, "noise of class means"),
+    ):
+        axes.plot(place, [each[key] for each in found], "o-", color=color, markersize=4, label=label)
+    scatter = [each["measured"]["within_class"] for each in found]
+    axes.plot(place, scatter, "s--", color=GREEN, markersize=3.5, label="within-class scatter")
+    axes.axhline(answer["problem"]["within"], color=INK, linewidth=0.8, linestyle=":")
+    axes.set_xticks(place, [clipped(each["read"]["embeddings"], 12) for each in found], rotation=30, ha="right")
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("cosine")
+    axes.legend()
+    axes.set_title(f"last: {answer['verdict']}; dotted: within {number(answer['problem']['within'])}", fontsize=8)
+    drawn.suptitle(loss_of(answer), x=0.01, ha="left", fontsize=10)
     return drawn

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
 from geomsolve.questions.base import LossProblem
-from geomsolve.questions.data import ClassLabels, Vectors
+from geomsolve.questions.data import ClassLabels, Matrix, Vectors
 from geomsolve.reading.embeddings import Embeddings, open_embeddings
 from geomsolve.reading.labels import Classes, read_classes
+from geomsolve.reading.table import Table, read_rows
+from geomsolve.words import counted
 
 
 class Compare(LossProblem):
     """Do the embeddings in a file have the geometry that is predicted for their own class proportions?
 
-    ``Compare(embeddings="z.npy", labels="y.npy", loss={"name": "supcon", "temperature": 0.1})``.  The labels are read
-    here; of the embeddings only what their file holds.
+    ``Compare(embeddings="z.npy", labels="y.npy", loss={"name": "supcon", "temperature": 0.1})``; a list of files are
+    checkpoints, with the same rows in each.  The labels are read here; of the embeddings only what their file holds.
     """
 
     kind: Literal["compare"] = "compare"
     labels: ClassLabels = Field(description="a file with the class of each row")
-    embeddings: Vectors = Field(description="a file of vectors, one row a sample: npy, npz, csv, tsv, parquet or pt")
+    embeddings: Vectors = Field(
+        description="a file of vectors, one row a sample: npy, npz, csv, tsv, parquet or pt; or a list of such files"
+    )
     within: float = Field(0.1, gt=0, lt=1, description="largest difference of a cosine that counts as a match")
+    dim: int | None = Field(None, ge=1, description="dimensions that the encoder can use (default: those of its rows)")
+    classifier: Matrix | None = Field(None, description="a file with the classifier's weights, one row a class")
 
     @field_validator("labels", mode="before")
     @classmethod
@@ -37,18 +44,41 @@ class Compare(LossProblem):
     @field_validator("embeddings", mode="before")
     @classmethod
     def _look_at_embeddings(cls, value: Any, info: ValidationInfo) -> Any:
-        if isinstance(value, Embeddings):
-            return value
-        return open_embeddings(_name(value, "embeddings"), info.data.get("base"), info.data.get("labels"))
+        files = value if isinstance(value, (list, tuple)) else [value]
+        if not files:
+            raise ValueError("wanted the name of a file with embeddings, or several")
+        base, labels = info.data.get("base"), info.data.get("labels")
+        return tuple(
+            each if isinstance(each, Embeddings) else open_embeddings(_name(each, "embeddings"), base, labels)
+            for each in files
+        )
 
-    @property
-    def read(self) -> dict[str, Any]:
-        """What is read of which file, and which columns of it are left out, each with the reason."""
+    @field_validator("classifier", mode="before")
+    @classmethod
+    def _read_classifier(cls, value: Any, info: ValidationInfo) -> Any:
+        if value is None:
+            return None
+        if isinstance(value, str) or hasattr(value, "__fspath__"):
+            value = f"@{str(value).removeprefix('@')}"
+        table = read_rows(value, info.data.get("base"))
+        labels = info.data.get("labels")
+        rows = table.points.shape[0]
+        if labels is not None and rows != len(labels.names):
+            raise ValueError(
+                f"{counted(rows, 'row')} for {counted(len(labels.names), 'class', 'classes')}; give one row a class, "
+                "in the order of the labels"
+            )
+        if not np.all(np.isfinite(table.values)):
+            raise ValueError("an entry is not finite")
+        return Table(table.points, table.names, table.place)
+
+    def read(self, embeddings: Embeddings) -> dict[str, Any]:
+        """What is read of a file, and which columns of it are left out, each with the reason."""
         return {
-            "embeddings": self.embeddings.place,
+            "embeddings": embeddings.place,
             "labels": self.labels.place,
-            "columns": list(self.embeddings.columns),
-            "left_out": [{"column": name, "why": why} for name, why in self.embeddings.left_out],
+            "columns": list(embeddings.columns),
+            "left_out": [{"column": name, "why": why} for name, why in embeddings.left_out],
         }
 
 

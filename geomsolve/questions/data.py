@@ -46,5 +46,11 @@ Pictures = Annotated[InstanceOf[Table], _plain, _text]
 ClassLabels = Annotated[InstanceOf[Classes], _place, _text]
 """A file with the class of each sample."""
 
-Vectors = Annotated[InstanceOf[Embeddings], _place, _text]
-"""A file of vectors, looked at but not read."""
+_places = PlainSerializer(
+    lambda files: files[0].place if len(files) == 1 else [file.place for file in files], return_type=Any
+)
+
+Vectors = Annotated[
+    tuple[InstanceOf[Embeddings], ...], _places, _either({"type": "array", "items": {"type": "string"}, "minItems": 1})
+]
+"""A file of vectors, or several with the same rows, looked at but not read."""

@@ -8,8 +8,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from geomsolve.analyses.check import VALUE_TOLERANCE, CheckReport, check
+from geomsolve.analyses.check import VALUE_TOLERANCE, check
+from geomsolve.analyses.check_report import CheckReport, Loosest
 from geomsolve.analyses.imbalance import ImbalanceReport
+from geomsolve.analyses.ranges import SETTLED
 from geomsolve.cli.answers import setting
 from geomsolve.cli.options import (
     Command,
@@ -23,6 +25,7 @@ from geomsolve.cli.options import (
 )
 from geomsolve.cli.output import Output
 from geomsolve.cli.progress import training
+from geomsolve.cli.ranges import interval
 from geomsolve.cli.render import cosine_phrase
 from geomsolve.errors import InputError
 from geomsolve.questions.base import keys
@@ -31,6 +34,9 @@ from geomsolve.words import counted, number
 
 MOST_PAIRS = 15
 """Rows of the table: pairs of classes (or of groups of equal classes) with the largest and the smallest cosines."""
+
+OPEN = 1.0
+"""Width of the range of a cosine from which on the loss says next to nothing about it."""
 
 check_options = stacked(
     click.option("--device", metavar="auto|cpu|cuda", help="Where to train (default auto: a GPU if there is one)."),
@@ -118,9 +124,26 @@ def show(report: CheckReport, screen: Console, *, quiet: bool) -> None:
         f"{found.samples:,} free features in {counted(found.dim, 'dimension')}; {found.optimizer} on {found.device} "
         f"{ended} after {counted(found.steps, 'step')}, {found.seconds:.2g} s."
     )
+    if report.loosest is not None:
+        screen.print(for_a_network(report.loosest))
     advice = what_to_do(report)
     if advice:
         screen.print(f"\n{advice}")
+
+
+def for_a_network(loosest: Loosest) -> str:
+    """What the check says about a network, whose loss stays a little above the optimum."""
+    pair = loosest.pair
+    names = " and ".join(pair.classes)
+    width = pair.range.width
+    at = (
+        f"{number(loosest.slack, 2)} nats above the optimum the cosine of classes {names} may be {interval(pair.range)}"
+    )
+    if width >= OPEN:
+        held = "Free features in double precision are no evidence for a network, which stays a little above the optimum"
+    else:
+        held = f"A network can be held to this{'' if width <= SETTLED else ' only so far'}"
+    return f"{held}: {at}, a range of {width:.2g}."
 
 
 def sentence(report: CheckReport) -> str:

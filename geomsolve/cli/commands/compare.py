@@ -9,12 +9,14 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from geomsolve.analyses.compare import UNIT, CompareReport, compare
+from geomsolve.analyses.compare import compare
+from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
 from geomsolve.cli.answers import setting
 from geomsolve.cli.options import Command, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output, refuse_overwriting
 from geomsolve.cli.progress import reading
-from geomsolve.cli.render import cosine_phrase
+from geomsolve.cli.ranges import interval
+from geomsolve.cli.render import cosine_phrase, holds_for
 from geomsolve.errors import InputError
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.questions.compare import Compare
@@ -23,14 +25,28 @@ from geomsolve.words import counted, listing, number, rounded
 MOST_PAIRS = 12
 """Rows of the table: the pairs of classes that differ most."""
 
+MOST_CLASSES = 5
+"""Rows of the table of classes that are off most."""
+
+UNIT = 1e-3
+"""Lengths that differ from 1 by less than this are not worth a remark."""
+
+NOISELESS = 1e-6
+"""Standard errors below this are not worth a number."""
+
+TIGHT = 1e-3
+"""Mean cosines within classes that differ from 1 by less than this change no prediction worth a remark."""
+
 
 @click.command(
     "compare", cls=Command, epilog="Example: geomsolve compare embeddings.npy --labels labels.npy --temperature 0.1"
 )
-@click.argument("embeddings", metavar="EMBEDDINGS")
+@click.argument("embeddings", metavar="EMBEDDINGS...", nargs=-1, required=True)
 @click.option("--labels", required=True, metavar="FILE", help="The class of each row: npy, txt, file.csv:column, ...")
 @loss_options
 @click.option("--within", type=float, metavar="X", help="Largest difference of a cosine that matches (default 0.1).")
+@click.option("--dim", type=int, metavar="D", help="Dimensions that the encoder can use (default: those of its rows).")
+@click.option("--classifier", metavar="FILE", help="Weights of the classifier, one row a class: NC3 is measured.")
 @solver_options
 @click.option("--full", is_flag=True, help="JSON holds the Gram matrices for any number of classes (else up to 64).")
 @output_options
@@ -39,12 +55,17 @@ def command(output: Output, **flags: Any) -> int:
 
     EMBEDDINGS is a file of vectors, one row a sample: .npy, .npz (file.npz:name), .csv, .parquet or .pt. It is read
     in chunks, and nothing in it is unpickled. Of a table the columns of labels, index and texts are left out;
-    file.csv:a,b chooses the coordinates. The prediction is for the proportions of the labels and the loss you
-    trained with. The loss value on your data needs torch; all else does not.
+    file.csv:a,b chooses the coordinates. Several files are checkpoints with the same rows, in the order given.
+
+    The prediction is for the proportions of the labels and the loss you trained with: for embeddings of the training
+    set, after the projection head that the loss sees. The verdict: matches; loose (the loss is at the optimum, but does
+    not fix these angles); not there yet; another geometry; dimension (the encoder has too few to hold the optimum).
+    The loss value on your data needs torch; all else does not.
     """
     try:
         problem = Compare(**split_loss(flags))
-        refuse_overwriting(output.out, (problem.embeddings.source.path, problem.labels.path), field="out")
+        read = [problem.labels.path, *(file.source.path for file in problem.embeddings)]
+        refuse_overwriting(output.out, read, field="out")
         output.notify(problem)
         with reading("embeddings", quiet=output.quiet) as tell:
             report = compare(problem, progress=tell)
@@ -53,8 +74,11 @@ def command(output: Output, **flags: Any) -> int:
     return output.deliver(report, show)
 
 
-def show(report: CompareReport, screen: Console, *, quiet: bool) -> None:
+def show(report: CompareReport | CheckpointsReport, screen: Console, *, quiet: bool) -> None:
     """Print the comparison for a person: sentence, table, figures."""
+    if isinstance(report, CheckpointsReport):
+        show_checkpoints(report, screen, quiet=quiet)
+        return
     screen.print(sentence(report), style="bold")
     if quiet:
         return
@@ -62,33 +86,116 @@ def show(report: CompareReport, screen: Console, *, quiet: bool) -> None:
     screen.print()
     screen.print(pairs_table(report))
     screen.print("Cosines (and angles) between the directions of the class means, the most different first.\n")
-    found, predicted = report.measured, report.prediction
+    if len(report.names) > 2:
+        screen.print(classes_table(report))
+        screen.print("The classes that are farthest off: rms difference of a class's cosines.\n")
+    for line in (what_was_read(report), *figures(report)):
+        screen.print(line)
+    advice = what_it_means(report)
+    if advice:
+        screen.print(f"\n{advice}")
+
+
+def show_checkpoints(report: CheckpointsReport, screen: Console, *, quiet: bool) -> None:
+    """The last checkpoint's sentence, and one line for each."""
+    screen.print(f"Last of {counted(len(report.checkpoints), 'checkpoint')}: {sentence(report.last)}", style="bold")
+    if quiet:
+        return
+    screen.print(setting(report.last.free))
+    screen.print()
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("checkpoint")
+    for title in ("largest", "rms", "within class", "above optimum"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("verdict")
+    for each in report.checkpoints:
+        rho = "" if each.within_cosine is None else f"{each.within_cosine:.4f}"
+        excess = "" if each.excess is None else f"{each.excess:.2g}"
+        errors = (f"{each.errors.largest:.3f}", f"{each.errors.rms:.3f}")
+        table.add_row(str(each.read["embeddings"]), *errors, rho, excess, each.verdict)
+    screen.print(table)
+    screen.print(
+        "Largest and rms difference of a cosine from the prediction, mean cosine of two samples of a class, loss above "
+        "the optimum in nats."
+    )
+    if missing := report.last.loss_on_data.missing:
+        screen.print(f"Loss on your embeddings: not evaluated ({missing}).")
+    screen.print(WHOSE)
+
+
+WHOSE = "The prediction is for embeddings of the training set, after the projection head that the loss sees."
+
+
+def figures(report: CompareReport) -> list[str]:
+    """What was measured, a line each."""
+    found, errors = report.measured, report.errors
     low, high = report.lengths
     lengths = (
         "All had unit length."
         if max(1 - low, high - 1) < UNIT
         else (f"They were brought to unit length (it ran from {number(low, 3)} to {number(high, 3)}).")
     )
-    screen.print(what_was_read(report))
-    screen.print(f"{sum(report.counts):,} embeddings in {counted(report.dim, 'dimension')}. {lengths}")
-    screen.print(
+    lines = [f"{sum(report.counts):,} embeddings in {counted(report.columns, 'dimension')}. {lengths} {WHOSE}"]
+    known = "exactly" if errors.noise_floor < NOISELESS else f"to {errors.noise_floor:.2g} (two standard errors)"
+    lines.append(
+        f"Difference of cosines: largest {errors.largest:.3g}, rms {errors.rms:.3g}, weighted by frequency "
+        f"{errors.weighted:.3g}. With so many samples a class the measured cosines are known {known}."
+    )
+    lines.append(
         f"Within-class scatter {found.within_class:.3g}: the mean squared distance to the class mean, 0 when every "
         f"class is one point. NC1, its ratio to the scatter between classes: {found.nc1:.3g}."
     )
+    lines += scattered(report)
+    lines.append(
+        f"NC2, of class means centred at their mean: lengths vary by {found.equinorm:.2g} of their mean, cosines by "
+        f"{found.equiangular:.2g} (standard deviations; both 0 at a regular simplex)."
+    )
+    if report.duality is not None:
+        plain, centred = report.duality.plain, report.duality.centred
+        lines.append(
+            f"NC3, cosine of a classifier's row with its class mean: {number(plain.mean(), 3)} on average, at least "
+            f"{number(plain.min(), 3)}; both centred at their mean: {number(centred.mean(), 3)}, at least "
+            f"{number(centred.min(), 3)}."
+        )
     simplex = number(simplex_cosine(len(report.names)), 4)
-    screen.print(f"Farthest cosine from the regular simplex's {simplex}: off by {found.simplex_distance:.3g}.")
+    lines.append(f"Farthest cosine from the regular simplex's {simplex}: off by {found.simplex_distance:.3g}.")
     if report.collapsed:
         merged = "; ".join(listing(group) for group in report.collapsed)
-        screen.print(f"Classes whose means coincide: {merged}.")
-    loss = report.loss_on_data
-    proof = "proven" if predicted.certified else "NOT PROVEN"
+        lines.append(f"Classes whose means coincide: {merged}.")
+    return [*lines, loss_line(report)]
+
+
+def scattered(report: CompareReport) -> list[str]:
+    """The mean cosine within classes, and the prediction that allows for it."""
+    if report.within_cosine is None:
+        return []
+    said = f"Two samples of a class have the mean cosine {number(report.within_cosine, 4)}"
+    if report.heated is None or 1 - report.within_cosine < TIGHT:
+        return [f"{said}."]
+    return [
+        f"{said}; class means that scatter so are wanted where temperature {number(report.heated.temperature, 4)} has "
+        f"them: largest difference from that {report.heated.max_gram_error:.2g}."
+    ]
+
+
+def loss_line(report: CompareReport) -> str:
+    """The loss on the data and the optimum."""
+    predicted, loss = report.prediction, report.loss_on_data
+    proof = f"proven{holds_for(predicted.assumption or '')[0]}" if predicted.certified else "NOT PROVEN"
     optimum = f"the optimum is {rounded(predicted.value, 6)} nats ({proof}, gap {predicted.gap:.1e})"
+    if report.limited:
+        optimum = (
+            f"the best found in {counted(report.dim, 'dimension')} is {rounded(predicted.value, 6)} nats, the optimum "
+            f"in any dimension {rounded(report.free.value, 6)}"
+        )
+    angles = ""
+    if report.angle_excess is not None and not report.limited:
+        angles = f" Without scatter, the measured angles would be {max(0.0, report.angle_excess):.1e} nats above it."
     if loss.value is None:
-        screen.print(f"Loss on your embeddings: not evaluated ({loss.missing}); {optimum}.")
-        return
+        return f"Loss on your embeddings: not evaluated ({loss.missing}); {optimum}.{angles}"
     error = f" ± {loss.standard_error:.1e}" if loss.standard_error else ""
     part = "" if loss.samples == sum(report.counts) else f", on {loss.samples:,} of the samples"
-    screen.print(f"Loss on your embeddings: {rounded(loss.value, 6)}{error} nats{part}; {optimum}.")
+    return f"Loss on your embeddings: {rounded(loss.value, 6)}{error} nats{part}; {optimum}.{angles}"
 
 
 def what_was_read(report: CompareReport) -> str:
@@ -106,17 +213,81 @@ def sentence(report: CompareReport) -> str:
     """The verdict in one sentence."""
     loss = report.prediction.problem["loss"]["name"]
     worst = f"largest difference of a cosine {report.max_gram_error:.2g}"
-    if report.verdict == "matches" and report.max_gram_error <= report.problem["within"]:
-        return f"Your encoder matches: its class means are arranged as {loss} wants ({worst})."
+    if report.verdict == "matches" and report.max_gram_error <= report.judgement.allowed:
+        noisy = report.max_gram_error > report.problem["within"]
+        few = ", no more than class means of so few samples are off by chance" if noisy else ""
+        return f"Your encoder matches: its class means are arranged as {loss} wants ({worst}{few})."
     if report.verdict == "matches":
         return f"Your encoder matches: its loss is at the optimum, which {loss} attains at many geometries."
+    if report.verdict == "loose":
+        return (
+            f"Your loss is at the optimum, but {loss} does not fix these angles ({worst}; it allows "
+            f"{report.judgement.allowed:.2g} at your loss)."
+        )
+    if report.verdict == "dimension":
+        dims = counted(report.dim, "dimension")
+        return (
+            f"{dims} cannot hold it: what {loss} wants needs {report.free.rank:,}, and your encoder is as near as they "
+            f"allow ({what_dimension_costs(report)})."
+        )
     if report.verdict == "another geometry":
         kind = report.structure.kind
         named = kind if "collapse" in kind else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
         found = "some of your class means coincide" if kind == "minority collapse" else f"your class means form {named}"
         return f"Another geometry: {found}, which is not what {loss} wants here ({worst})."
     above = "" if report.excess is None else f", its loss {report.excess:.3g} nats above the optimum"
-    return f"Still converging: your encoder is not yet where {loss} wants it ({worst}){above}."
+    return f"Not there yet: your encoder is not where {loss} wants it ({worst}{above})."
+
+
+def what_dimension_costs(report: CompareReport) -> str:
+    """How far off it is, and how far off it must be."""
+    if report.limited:
+        return f"rms difference of a cosine from the best found there {report.errors.rms:.2g}"
+    return (
+        f"rms difference of a cosine {report.errors.rms:.2g}, and no embedding there is below "
+        f"{report.judgement.least_rms:.2g}"
+    )
+
+
+def what_it_means(report: CompareReport) -> str:
+    """The ranges that were asked for and what to do, or what is not known."""
+    lines = []
+    judged = report.judgement
+    if judged.slack is not None:
+        told = "; ".join(
+            f"classes {' and '.join(pair.classes)} {interval(pair.range)} (optimum {pair.cosine:+z.3f})"
+            for pair in judged.pairs
+        )
+        kept = holds_for(report.free.assumption or "")[0]
+        lines.append(f"Up to {judged.slack:.2g} nats above the optimum the cosine may be, proven{kept}: {told}.")
+    if report.verdict == "loose":
+        lines.append(
+            "The loss gains next to nothing from moving them, so training hardly will. A higher temperature fixes more "
+            "(geomsolve imbalance --slack says how much)."
+        )
+    elif report.verdict == "not there yet" and judged.least_rms > 0:
+        lines.append(
+            f"The optimum needs {report.free.rank:,} dimensions, the encoder has {report.dim:,}; but it is farther off "
+            "than that explains."
+        )
+    if report.loss_on_data.value is None and report.verdict in ("not there yet", "another geometry"):
+        lines.append(
+            "How far the loss is above its optimum is not known, so this is judged by cosines alone: where the loss is "
+            "at its optimum, it may not fix these angles."
+        )
+    return " ".join(lines)
+
+
+def classes_table(report: CompareReport) -> Table:
+    """The classes whose cosines are off most."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("class")
+    for title in ("samples", "off by", "scatter"):
+        table.add_column(title, justify="right", no_wrap=True)
+    off = report.errors.of_class
+    for a in np.argsort(-off, kind="stable")[:MOST_CLASSES]:
+        table.add_row(report.names[a], f"{report.counts[a]:,}", f"{off[a]:.3f}", f"{report.measured.scatter[a]:.3g}")
+    return table
 
 
 def pairs_table(report: CompareReport) -> Table:

@@ -26,7 +26,7 @@ from geomsolve.weightings.limits import Fix
 from geomsolve.words import counted, number, rounded
 
 if TYPE_CHECKING:
-    from geomsolve.analyses.check import CheckReport
+    from geomsolve.analyses.check_report import CheckReport
 
 FEW = 12
 """Labels up to which a whole table is printed."""
