@@ -116,6 +116,19 @@ def test_how_the_value_relates_to_a_training_log(run):
         assert "training log" not in one_line(run(*THREE, *exact))
 
 
+def test_weighted_denominators_are_not_said_to_be_sums_over_a_batch(run):
+    assert "adds the log of" in one_line(run(*THREE, "--sampler", "sqrt"))
+    for weighted in (("--denominator", "balanced"), ("--denominator", "0.5,0.3,0.2"), ("--logit-adjust", 1)):
+        done = run(*THREE, *weighted)
+        assert done.code == 0
+        assert "training log" not in one_line(done)
+
+
+def test_forces_that_nearly_vanish_are_weighed_all_the_same(run):
+    """Warnings are errors here: products of forces at temperature 0.003 are no numbers above 0."""
+    assert run("negatives", "--props", "0.7,0.2,0.1", "-t", 0.003, "--negatives", "4").code == 0
+
+
 @pytest.mark.parametrize("solver", ["auto", "manifold"])
 def test_open_angles_have_no_name_and_nothing_to_expect(solver):
     loss = {"name": "supcon", "temperature": 0.001}

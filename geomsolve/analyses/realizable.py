@@ -171,13 +171,15 @@ def _understood(problem: Realizable, weighting: Weighting) -> dict[str, Any]:
 @dataclass(frozen=True)
 class Best:
     """The best embedding found: orbit cosines C, None where the infimum is not attained, and its proof; ``orbits`` are
-    single samples where dimensions are ``limited`` to those of its points."""
+    single samples where dimensions are ``limited`` to those of its points.  Not ``resolved``: the loss hardly depends
+    on the geometry, so that the proof says nothing about it."""
 
     cosines: FloatArray | None
     certificate: Certificate
     effort: Effort
     orbits: Orbits
     limited: FloatArray | None = None
+    resolved: bool = True
 
 
 def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) -> RealizableReport:
@@ -216,6 +218,8 @@ def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) ->
             said["dimension"] = verdict.least_dimension
         if latents.unit and best.limited is None and target.orbits.n_classes > 1:
             structure = _structure(target, best.cosines, proof.gap)
+            if not best.resolved:
+                structure = replace(structure, kind="undetermined", groups=())
     names, wanted, figures = _names(problem, target), target.wanted(verdict), verdict.spectrum
     return RealizableReport(
         problem=_understood(problem, weighting),
@@ -299,7 +303,7 @@ def _best(problem: Realizable, target: Target, verdict: Verdict) -> Best:
         if floor > proof.lower_bound:
             proof = proof.above(floor)
         told = _effort(solution.name, answer.reason, solution.iterations, began)
-        best = Best(solution.cosines, proof, told, orbits)
+        best = Best(solution.cosines, proof, told, orbits, resolved=answer.resolved)
     if problem.dim is None or best.cosines is None:
         return best
     if _dimension(latents, orbits, best.cosines, best.certificate.gap) <= problem.dim:

@@ -133,7 +133,8 @@ class SupCon(Loss):
 
     @property
     def counted_off(self) -> str:
-        return "embeddings in a batch" if self.batch is None and not self.full_batch else ""
+        summed = self.batch is None and not self.full_batch and self.denominator is None and self.logit_adjust is None
+        return "embeddings in a batch" if summed else ""
 
     @property
     def counts_are_samples(self) -> bool:

@@ -106,7 +106,8 @@ def weighed_dual(objective: Objective, orbits: Orbits, cosines: FloatArray) -> t
     forces = np.abs(multipliers) + np.sum(np.abs(off_diagonal) * orbits.others, axis=1)
     if not (np.isfinite(forces).all() and forces.min() > 0):
         return None
-    return orbits.blocks(multipliers / forces, off_diagonal / np.sqrt(np.outer(forces, forces))), forces
+    root = np.sqrt(forces)  # before the product, which may be no number above 0
+    return orbits.blocks(multipliers / forces, off_diagonal / np.outer(root, root)), forces
 
 
 @dataclass(frozen=True)
