@@ -183,7 +183,7 @@ def samples_of_classes(problem: Check, loss: Loss) -> list[int]:
     return apportion(asked.proportions, wanted or max(FEWEST_SAMPLES, SAMPLES_PER_CLASS * len(asked.proportions)))
 
 
-def refuse_oversize(samples: int, field: str) -> None:
+def refuse_crowd(samples: int, field: str) -> None:
     """Raise :class:`InputError` for more samples than can all be compared with all."""
     if samples > MOST_SAMPLES:
         raise InputError(
@@ -204,7 +204,7 @@ def loss_trial(problem: Check, loss: Loss, device: torch.device) -> Experiment:
     except ValueError as error:
         raise InputError(str(error), field="synthetic") from None
     sizes = samples_of_classes(problem, loss)
-    refuse_oversize(sum(sizes), "samples")
+    refuse_crowd(sum(sizes), "samples")
     population = Population.of(problem.question.proportions, sizes, device)
     if training.implementation == "own":
         return experiment(loss, population, synthetic)
@@ -224,7 +224,7 @@ def weighting_trial(problem: Realizable, device: torch.device) -> tuple[Experime
     if target.partial:
         raise InputError("the check needs a complete matrix; fill in the missing entries", field="weights")
     sizes = target.orbits.sizes
-    refuse_oversize(int(sizes.sum()), "labels")
+    refuse_crowd(int(sizes.sum()), "labels")
     labels = np.zeros((sizes.size, 0)) if target.labels is None else target.labels
     logs = weighting.log_weights(labels, problem.temperature, target.latents)
     trial = Weighted(

@@ -222,9 +222,8 @@ def find_levels(problem: Levels) -> FoundLevelsReport:
         other_scale = _other_scales(path, problem, matches)
     own = Setting.of(problem)
     somewhere = path.setting if path.over == "base_temperature" else path.setting.at(path.over, path.high)
-    loss = {"name": problem.loss.name, **{k: x for k, x in own.loss.parameters().items() if x is not False}}
     return FoundLevelsReport(
-        problem=understood(problem, loss=loss, views=somewhere.training.views),
+        problem=understood(problem, loss=own.written, views=somewhere.training.views),
         over=problem.find or "",
         spelled=own.loss.spelled.get(path.over, path.over.replace("_", " ")),
         n_classes=None if problem.instances else somewhere.training.orbits.n_classes,

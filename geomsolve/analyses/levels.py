@@ -9,7 +9,7 @@ Symbols: B ``batch``, V ``views``, K ``n_classes``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, ClassVar
 
@@ -118,7 +118,7 @@ def levels(problem: Levels) -> LevelsReport | FoundLevelsReport:
 def located(problem: Levels) -> LevelsReport:
     """The levels of one setting, and where a loss value stands among them."""
     setting = Setting.of(problem)
-    loss, training, scale, factor = setting.loss, setting.training, setting.scale, setting.factor
+    training, scale, factor = setting.training, setting.scale, setting.factor
     first = scale.first
 
     def scaled(optimum: Optimum, start: FloatArray | None = None) -> Reached:
@@ -154,7 +154,6 @@ def located(problem: Levels) -> LevelsReport:
     value = problem.loss_value
     orbits, batch = training.orbits, training.batch
     drawn = scale.drawn or (Batches(orbits, batch, 1, finite=False) if batch is not None and scale.batches else None)
-    taken = {"name": problem.loss.name, **{key: x for key, x in loss.parameters().items() if x is not False}}
     lowest = min(ladder.optimum, ladder.optimum if other is None else other)
 
     def read(here: Ladder, lowest: float) -> str | None:
@@ -184,11 +183,11 @@ def located(problem: Levels) -> LevelsReport:
             unsaid = [fit for fit in fits if fit == "between"] if found in ("above", "below") else []
             compared["reading"] = next(iter(named + unsaid), None)
     return LevelsReport(
-        problem=understood(problem, loss=taken, views=training.views),
+        problem=understood(problem, loss=setting.written, views=training.views),
         collapse=ladder.collapse,
         random_start=ladder.random_start,
         optimum_random_batches=None if random_batches is None else random_batches.value,
-        proof=Proof(proof.value, proof.lower_bound, proof.gap, certified),
+        proof=replace(Proof.of(proof), certified=certified),
         effort=effort,
         loss_value=value,
         position=None if value is None else position(value, ladder.optimum, ladder.collapse),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses import Alias, Loss, aliases
+from geomsolve.losses import REGISTRY, Alias, Loss, aliases
 from geomsolve.objectives.levels import Optimum, Scale, Training
 from geomsolve.objectives.two_towers import TwoTowers
 from geomsolve.proof.certificate import Certificate, certify
@@ -86,6 +87,12 @@ class Setting:
             return replace(self, base_temperature=value)
         return replace(self, loss=self.loss.varied(name, value))
 
+    @property
+    def written(self) -> dict[str, Any]:
+        """The loss by the name that was asked for, with what is in force; a switch that is off is not."""
+        in_force = {key: x for key, x in self.loss.parameters().items() if x is not False}
+        return {"name": self.problem.loss.name, **in_force}
+
     @cached_property
     def training(self) -> Training:
         """How the loss meets its samples."""
@@ -100,8 +107,9 @@ class Setting:
             replacement=self.replacement,
         )
         if self.replacement is not None and ("replacement" not in self.loss.takes() or training.balanced):
+            losses = " and ".join(REGISTRY.users("replacement"))
             raise InputError(
-                "it is about random batches of supcon; give --counts or --props for these, or leave it out",
+                f"it is about random batches of {losses}; give --counts or --props for these, or leave it out",
                 field="replacement",
             )
         return training
@@ -123,7 +131,9 @@ class Setting:
                 )
             factor *= temperature / self.base_temperature
         if reduction == "mean-nonzero" and self.scale.temperature is None:
-            raise InputError("only supcon's anchors may lack a positive; take mean or sum", field="reduction")
+            raise InputError(
+                f"no anchor of {self.problem.loss.name} lacks a positive here; take mean or sum", field="reduction"
+            )
         if reduction == "sum":
             if self.scale.anchors is None:
                 raise InputError(

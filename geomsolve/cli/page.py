@@ -15,6 +15,7 @@ from typing import Any
 from geomsolve import plots
 from geomsolve._version import __version__
 from geomsolve.cli.again import command_of
+from geomsolve.cli.render import loss_words
 from geomsolve.words import counted
 
 Row = dict[str, Any]
@@ -45,11 +46,7 @@ def name_of(row: Row) -> str:
 def loss_of(row: Row) -> str:
     """The loss of a row with its numbers."""
     loss = row["problem"].get("loss") if isinstance(row["problem"], dict) else None
-    if not isinstance(loss, dict):
-        return str(loss or "")
-    numbers = {key: f"{x:g}" if type(x) is float else str(x) for key, x in loss.items() if x is not False}
-    name = numbers.pop("name", "supcon")
-    return ", ".join([name, *(f"{key.replace('_', ' ')} {text}" for key, text in numbers.items())])
+    return loss_words(loss) if isinstance(loss, dict) else str(loss or "")
 
 
 def picture_of(row: Row, name: str) -> str:

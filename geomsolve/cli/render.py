@@ -130,12 +130,18 @@ def sparkline(values: Sequence[float], width: int, *, plain: bool = False) -> st
 
 def loss_phrase(loss: dict[str, Any]) -> str:
     """'Loss supcon, temperature 0.1': a loss with every parameter that is in force."""
-    from geomsolve.losses import find_loss
+    return f"Loss {loss_words(loss)}"
 
-    spelled = find_loss(loss["name"]).spelled
-    shown = [f"Loss {loss['name']}"]
+
+def loss_words(loss: dict[str, Any]) -> str:
+    """'supcon, temperature 0.1'; of a loss that is not known here as well."""
+    from geomsolve.losses import known_losses
+
+    name = str(loss.get("name", "supcon"))
+    cls = known_losses().get(name)
+    shown = [name]
     for key, value in loss.items():
-        label = spelled.get(key, key.replace("_", " "))
+        label = cls.spelled.get(key, key.replace("_", " ")) if cls else key.replace("_", " ")
         if key == "name" or value is False:
             continue
         shown.append(label if value is True else f"{label} {_parameter(value)}")

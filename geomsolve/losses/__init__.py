@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from geomsolve.losses.base import REGISTRY, Alias, Loss, aliases, find_loss, make_loss, register
+from geomsolve.losses.base import REGISTRY, Alias, Loss, aliases, find_loss, known_losses, make_loss, register
 from geomsolve.objectives.base import ConeForm, Curvature, LogTerms, Minorant, Objective
 
 for _module in pkgutil.iter_modules(__path__):
@@ -22,6 +22,7 @@ __all__ = [
     "Objective",
     "aliases",
     "find_loss",
+    "known_losses",
     "make_loss",
     "register",
 ]

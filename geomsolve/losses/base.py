@@ -22,6 +22,11 @@ from geomsolve.objectives.base import Objective
 from geomsolve.objectives.levels import Course, Scale, Training
 from geomsolve.registry import LOSSES, Choice, Registry
 
+ONE_ENCODER = "one encoder, which embeds anchors and negatives alike; two encoders, as in CLIP, may go lower"
+"""What the bound of a loss takes for granted that treats anchors and negatives differently: its slope by the cosine of
+anchor a and negative b is not that of anchor b and negative a where classes differ in frequency, so that two encoders
+gain."""
+
 
 @dataclass(frozen=True)
 class Alias:
@@ -147,9 +152,14 @@ def aliases() -> dict[str, tuple[type[Loss], Alias]]:
     return {alias.name: (cls, alias) for cls in REGISTRY.values() for alias in cls.aliases}
 
 
+def known_losses() -> dict[str, type[Loss]]:
+    """Every loss by its name and by its other names."""
+    return {**{alias: cls for alias, (cls, _) in aliases().items()}, **REGISTRY}
+
+
 def find_loss(name: str) -> type[Loss]:
     """The loss that a name or an alias means."""
-    known = {**{alias: cls for alias, (cls, _) in aliases().items()}, **REGISTRY}
+    known = known_losses()
     if name not in known:
         raise InputError(f"unknown loss {name!r}; {nearest(name, known)}", field="loss.name")
     return known[name]

@@ -40,8 +40,8 @@ import numpy as np
 
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
-from geomsolve.losses.base import Alias, Loss, register
-from geomsolve.losses.parameters import FORM, HARDNESS, NEGATIVES, ONE_ENCODER, SAMPLING, TEMPERATURE
+from geomsolve.losses.base import ONE_ENCODER, Alias, Loss, register
+from geomsolve.losses.parameters import FORM, HARDNESS, NEGATIVES, SAMPLING, TEMPERATURE
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.expectation import LogExpectation
 from geomsolve.objectives.hardness import HardNegatives

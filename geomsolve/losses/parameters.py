@@ -13,11 +13,6 @@ from geomsolve.registry import TEMPERATURE as TEMPERATURE
 from geomsolve.registry import VIEWS as VIEWS
 from geomsolve.registry import Parameter, choice, exponent, margins, number, per_class, switch, whole
 
-ONE_ENCODER = "one encoder, which embeds anchors and negatives alike; two encoders, as in CLIP, may go lower"
-"""What the bound of a loss takes for granted that treats anchors and negatives differently: its slope by the cosine of
-anchor a and negative b is not that of anchor b and negative a where classes differ in frequency, so that two encoders
-gain."""
-
 NEGATIVES = Parameter(
     "negatives", ("--negatives",), whole(1, infinite=True), "K|inf", "Negatives an anchor is compared with."
 )

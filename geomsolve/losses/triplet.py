@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from geomsolve.gram.orbits import Orbits
-from geomsolve.losses.base import Loss, register
-from geomsolve.losses.parameters import MARGIN, ONE_ENCODER, SAMPLING
+from geomsolve.losses.base import ONE_ENCODER, Loss, register
+from geomsolve.losses.parameters import MARGIN, SAMPLING
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.levels import Course, Optimum, Scale, Training
 from geomsolve.objectives.pairs import Hinge, pair_mass

@@ -21,9 +21,9 @@ from typing import ClassVar
 import numpy as np
 
 from geomsolve.gram.orbits import Orbits
-from geomsolve.losses.base import Loss, register
+from geomsolve.losses.base import ONE_ENCODER, Loss, register
 from geomsolve.losses.infonce import InfoNCE
-from geomsolve.losses.parameters import DELTA, ONE_ENCODER, SAMPLING, TAIL_SHAPE, TAIL_WEIGHT, TEMPERATURE
+from geomsolve.losses.parameters import DELTA, SAMPLING, TAIL_SHAPE, TAIL_WEIGHT, TEMPERATURE
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.logit import ConvexLogit, Indifferent
 from geomsolve.objectives.logsum import LogSum
