@@ -311,3 +311,13 @@ def test_problem_files_are_solved(run, tmp_path):
     assert "antipodal" in (tmp_path / "page.html").read_text()
     assert run("report", tmp_path / "b.yaml", "--out", tmp_path / "page.html").code == 2
     assert run("report", tmp_path / "a.yaml", "--out", tmp_path / "no" / "page.html").code == 2
+
+
+def test_a_loss_in_words_even_where_it_is_none():
+    from geomsolve.cli.render import loss_words
+
+    assert loss_words({"name": "sigmoid", "temperature": 0.1, "bias": 10.0}) == (
+        "sigmoid, temperature 0.1, subtracted bias 10"
+    )
+    written = {"name": "nope", "temperature": None, "batch": {"size": 4}, "full_batch": True, "views": "two"}
+    assert loss_words(written) == "nope, temperature None, batch {'size': 4}, full batch, views two"

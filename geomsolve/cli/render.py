@@ -152,8 +152,8 @@ def _parameter(value: Any) -> str:
     """A parameter's value: a word, a number, or numbers class by class where they are few."""
     if isinstance(value, (list, tuple)):
         nested = any(isinstance(x, (list, tuple)) for x in value)
-        return "given by class" if nested or len(value) > FEW else ",".join(f"{x:g}" for x in value)
-    return value if isinstance(value, str) else f"{value:g}"
+        return "given by class" if nested or len(value) > FEW else ",".join(map(_parameter, value))
+    return f"{value:g}" if isinstance(value, (int, float)) else str(value)
 
 
 def extreme_pair(cosines: FloatArray, pairs: FloatArray, largest: bool) -> tuple[int, int]:
