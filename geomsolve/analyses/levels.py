@@ -251,7 +251,8 @@ class Singles:
 def validate(problem: Levels) -> None:
     """InputError for what the loss knows to be wrong, without solving."""
     if problem.find is None:
-        _ = Setting.of(problem).factor
+        setting = Setting.of(problem)
+        _ = setting.scale, setting.factor  # they may complain
     else:
         path_through(problem)
 
