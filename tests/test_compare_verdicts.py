@@ -109,6 +109,34 @@ def test_where_proofs_need_convexity_nothing_is_loose(ask):
 
 
 @pytest.mark.slow
+def test_with_many_proportions_the_cosines_are_their_own_witness(ask):
+    """No range is solved for: an arrangement within the slack is inside every range."""
+    pytest.importorskip("torch")
+    counts = np.arange(2, 122)
+    y = np.repeat(np.arange(120), counts)
+    z = np.c_[np.eye(120)[y] + 0.45 * np.eye(120)[np.maximum(y - y % 2, 0)]]  # neighbours at an angle
+    report = ask(z, y)
+    assert report.max_gram_error > 0.1
+    assert report.verdict == "loose"
+    assert report.judgement.pairs == ()
+    assert report.angle_excess <= report.judgement.slack < 1e-3 * 5
+    assert report.judgement.allowed == report.max_gram_error
+
+
+def test_noise_grants_no_more_than_is_asked_for(ask):
+    """Six samples in all, one class of a single one: nothing about the angles is known, and so nothing matches."""
+    rng = np.random.default_rng(0)
+    report = ask(rng.standard_normal((6, 4)), np.array([0, 0, 0, 0, 0, 1]))
+    assert 0.2 < report.max_gram_error < 0.1 + report.errors.noise_floor
+    assert report.verdict != "matches"
+
+
+def test_scatter_that_is_hotter_than_what_is_solved_is_left_out(ask):
+    z = np.eye(3)[LABELS] + 0.1 * np.random.default_rng(0).standard_normal((100, 3))
+    assert ask(z, loss={"name": "supcon", "temperature": 1e6}).heated is None
+
+
+@pytest.mark.slow
 def test_a_perceptron_trained_at_the_usual_temperature_is_loose(tmp_path, run):
     pytest.importorskip("torch")
     pytest.importorskip("pytorch_metric_learning")
@@ -156,10 +184,10 @@ def test_a_class_of_one_sample_is_as_noisy_as_the_others():
 
 
 def test_noise_counts_as_a_match(ask):
-    """Twenty samples of a class, off at random in one direction: the mean is off by less than its own noise."""
+    """Samples that are off at random in one direction: their mean is off by less than its own noise."""
     loss = {"name": "supcon", "temperature": 0.5}
     best = solve(Imbalance(counts=COUNTS, loss=loss)).gram
-    off = np.random.default_rng(0).standard_normal(100) * 0.9
+    off = np.random.default_rng(1).standard_normal(100) * 0.5
     z = np.c_[vectors(best)[LABELS], np.zeros(100)]
     z[:, :3] += off[:, None] * np.array([0.3, 0.5, -0.8])
     report = ask(z, loss=loss)

@@ -55,7 +55,7 @@ SUBSET = 4_000
 SEARCHED = 20
 """Classes up to which the best arrangement in the encoder's dimension is searched where the optimum does not fit."""
 
-MEASURED = 200
+MEASURED = 2000
 """Classes up to which the loss is evaluated at the measured cosines of class means."""
 
 Progress = Callable[[int, int], None]
@@ -180,7 +180,12 @@ def mean_within(sums: FloatArray, counts: IntArray) -> float | None:
 
 def without_scatter(loss: Loss, free: ImbalanceReport, gram: FloatArray) -> float | None:
     """The loss at the cosines ``gram`` (K, K) of class means alone; None for many classes."""
-    return loss.objective(free.orbits.single()).value(gram) if len(free.names) <= MEASURED else None
+    if len(free.names) > MEASURED:
+        return None
+    try:
+        return loss.objective(free.orbits.single()).value(gram)
+    except InputError:  # of batches without replacement, which take few distinct counts
+        return None
 
 
 def heated(problem: Compare, loss: Loss, rho: float | None, gram: FloatArray) -> Heated | None:
@@ -188,7 +193,10 @@ def heated(problem: Compare, loss: Loss, rho: float | None, gram: FloatArray) ->
     temperature = loss.parameters().get("temperature")
     if not loss.scatter_is_heat or temperature is None or rho is None or not 0 < rho <= 1:
         return None
-    report = predicted(problem, loss.replace(temperature=temperature / rho))
+    try:
+        report = predicted(problem, loss.replace(temperature=temperature / rho))
+    except InputError:  # hotter than what is solved
+        return None
     return Heated(temperature / rho, report.gram, gram_error(gram, report.gram))
 
 

@@ -1,7 +1,8 @@
 """Is an encoder where its loss wants it?  Judged by how far the loss lets its cosines go.
 
     matches            every cosine is as predicted, within ``within`` and two standard errors of class means of few
-                       samples; or the loss is at an optimum that many geometries attain
+                       samples, of which no more than ``within`` is granted; or the loss is at an optimum that many
+                       geometries attain
     dimension          the optimum needs more dimensions than the encoder has, and what is off is what they cost: every
                        cosine, or the loss at the class means, is that of the best found in so many dimensions; for
                        many classes, the rms difference is the bound of ``gram/measure.py`` within ``within``
@@ -30,8 +31,8 @@ VERDICTS = ("matches", "loose", "not there yet", "another geometry", "dimension"
 AT_OPTIMUM = 1e-3
 """Excess of the loss, relative above 1, that counts as the optimum; two standard errors on top."""
 
-HANDFUL = 4
-"""Kinds of pairs whose ranges are asked for, the most different first."""
+HANDFUL = ((12, 4), (100, 1))
+"""Distinct proportions, and for up to so many of them the kinds of pairs whose ranges are asked for."""
 
 FINEST = 1e-9
 """Least slack, in nats, that ranges are asked for: a value is not known better."""
@@ -79,8 +80,13 @@ class Case:
     @property
     def room(self) -> FloatArray:
         """(K, K): differences that count as a match."""
-        allowed: FloatArray = self.within + 2 * self.standard
-        return allowed
+        return self.within + self.noise
+
+    @property
+    def noise(self) -> FloatArray:
+        """(K, K): two standard errors, or ``within`` where that is less."""
+        granted: FloatArray = np.minimum(2 * self.standard, self.within)
+        return granted
 
     def met(self, prediction: ImbalanceReport) -> bool:
         """Whether every cosine is as predicted."""
@@ -136,17 +142,22 @@ def unlike(case: Case, prediction: ImbalanceReport) -> str:
 def near_enough(case: Case, bind: Bind, slack: float) -> tuple[tuple[PairRange, ...], bool, float]:
     """The ranges of the pairs that differ most, whether the measured cosines are inside, and how far they reach.
 
-    Pairs of the same two orbits have one range.
+    Pairs of the same two orbits have one range.  With many distinct proportions a range takes long and none is asked
+    for: cosines whose own loss is within the slack are inside every range, and so allowed.
     """
     free = case.free
+    many = next((number for most, number in HANDFUL if free.orbits.n_orbits <= most), 0)
+    if not many and case.angles is not None:
+        inside = case.angles - free.value <= slack
+        return (), inside, float(np.abs(case.gram - free.gram).max()) if inside else 0.0
     found, inside, reach = [], True, 0.0
-    for a, b in worst_pairs(case):
+    for a, b in worst_pairs(case, max(1, many)):
         range_ = range_around(bind, free.orbits, free.orbit_cosines, slack, (a, b))
         cosine = float(free.orbit_cosines[free.orbits.index[a], free.orbits.index[b]])
         pair = PairRange((free.names[a], free.names[b]), cosine, range_)
         found.append(pair)
         alike = pairs_like(free.orbits, a, b)
-        measured, noise = case.gram[alike], 2 * case.standard[alike]
+        measured, noise = case.gram[alike], case.noise[alike]
         low, high = pair.range.low - noise, pair.range.high + noise
         inside = inside and bool(np.all((measured >= low) & (measured <= high)))
         ends = max(pair.range.high - pair.cosine, pair.cosine - pair.range.low)
@@ -154,8 +165,8 @@ def near_enough(case: Case, bind: Bind, slack: float) -> tuple[tuple[PairRange, 
     return tuple(found), inside, reach
 
 
-def worst_pairs(case: Case) -> list[tuple[int, int]]:
-    """A handful of pairs whose cosines differ by more than is allowed, the worst first, one for any two orbits."""
+def worst_pairs(case: Case, most: int) -> list[tuple[int, int]]:
+    """At most so many pairs whose cosines differ by more than is allowed, the worst first, one for any two orbits."""
     index = case.free.orbits.index
     first, second = np.triu_indices(index.size, 1)
     difference = np.abs(case.gram - case.free.gram)
@@ -166,7 +177,7 @@ def worst_pairs(case: Case) -> list[tuple[int, int]]:
         a, b = int(first[place]), int(second[place])
         g, h = sorted((int(index[a]), int(index[b])))
         chosen.setdefault((g, h), (a, b))
-        if len(chosen) == HANDFUL:
+        if len(chosen) == most:
             break
     return list(chosen.values())
 

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from geomsolve.analyses.compare import compare
 from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
+from geomsolve.analyses.compare_verdict import AT_OPTIMUM
 from geomsolve.cli.answers import setting
 from geomsolve.cli.options import Command, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output, refuse_overwriting
@@ -190,7 +191,8 @@ def loss_line(report: CompareReport) -> str:
         )
     angles = ""
     if report.angle_excess is not None and not report.limited:
-        angles = f" Without scatter, the measured angles would be {max(0.0, report.angle_excess):.1e} nats above it."
+        above = max(0.0, report.angle_excess)
+        angles = f" At the measured angles, with every class one point, it would be {above:.1e} nats above that."
     if loss.value is None:
         return f"Loss on your embeddings: not evaluated ({loss.missing}); {optimum}.{angles}"
     error = f" ± {loss.standard_error:.1e}" if loss.standard_error else ""
@@ -227,8 +229,8 @@ def sentence(report: CompareReport) -> str:
     if report.verdict == "dimension":
         dims = counted(report.dim, "dimension")
         return (
-            f"{dims} cannot hold it: what {loss} wants needs {report.free.rank:,}, and your encoder is as near as they "
-            f"allow ({what_dimension_costs(report)})."
+            f"{dims} cannot hold it: what {loss} wants needs {report.free.rank:,}, and your encoder is as near as can "
+            f"be said ({what_dimension_costs(report)})."
         )
     if report.verdict == "another geometry":
         kind = report.structure.kind
@@ -253,12 +255,13 @@ def what_it_means(report: CompareReport) -> str:
     """The ranges that were asked for and what to do, or what is not known."""
     lines = []
     judged = report.judgement
-    if judged.slack is not None:
+    if judged.pairs:
         told = "; ".join(
             f"classes {' and '.join(pair.classes)} {interval(pair.range)} (optimum {pair.cosine:+z.3f})"
             for pair in judged.pairs
         )
         kept = holds_for(report.free.assumption or "")[0]
+        assert judged.slack is not None
         lines.append(f"Up to {judged.slack:.2g} nats above the optimum the cosine may be, proven{kept}: {told}.")
     if report.verdict == "loose":
         lines.append(
@@ -270,7 +273,11 @@ def what_it_means(report: CompareReport) -> str:
             f"The optimum needs {report.free.rank:,} dimensions, the encoder has {report.dim:,}; but it is farther off "
             "than that explains."
         )
-    if report.loss_on_data.value is None and report.verdict in ("not there yet", "another geometry"):
+    if report.verdict not in ("not there yet", "another geometry"):
+        return " ".join(lines)
+    if report.angle_excess is not None and report.angle_excess <= AT_OPTIMUM:
+        lines.append("At these angles the loss would be at its optimum, were every class one point.")
+    if report.loss_on_data.value is None:
         lines.append(
             "How far the loss is above its optimum is not known, so this is judged by cosines alone: where the loss is "
             "at its optimum, it may not fix these angles."
