@@ -166,6 +166,8 @@ def _end(
     The root of F(G_s) - F* = slack is found by the secant rule in logarithms, since near the optimum the excess mostly
     grows like s^2; by halves where that does not shrink the bracket.
     """
+    if reached(optimum):
+        return 1.0, 1.0
     middle = float(np.sum(weights * optimum))
     best, attained = 1.0, middle
     near, tilt, slope = optimum, slack / FIRST, 2.0
