@@ -16,6 +16,7 @@ from geomsolve._version import __version__
 
 if TYPE_CHECKING:
     from geomsolve.analyses import solve
+    from geomsolve.analyses.advise import AdviseReport
     from geomsolve.analyses.capacity import CapacityReport
     from geomsolve.analyses.check_report import CheckReport
     from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from geomsolve.gram.structure import Structure
     from geomsolve.losses import Loss, make_loss
     from geomsolve.proof.certificate import Certificate, certify
+    from geomsolve.questions.advise import Advise
     from geomsolve.questions.capacity import Capacity
     from geomsolve.questions.check import Check, CheckWeighting
     from geomsolve.questions.compare import Compare
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from geomsolve.report import Report
 
 _HOMES = {
+    "Advise": "geomsolve.questions.advise",
+    "AdviseReport": "geomsolve.analyses.advise",
     "Capacity": "geomsolve.questions.capacity",
     "CapacityReport": "geomsolve.analyses.capacity",
     "CasesReport": "geomsolve.analyses.realizable_report",
@@ -87,6 +91,8 @@ _HOMES = {
 }
 
 __all__ = [
+    "Advise",
+    "AdviseReport",
     "Capacity",
     "CapacityReport",
     "CasesReport",

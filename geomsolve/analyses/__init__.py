@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
+    from geomsolve.analyses.advise import AdviseReport
     from geomsolve.analyses.check_report import CheckReport
     from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
     from geomsolve.analyses.find_levels import FoundLevelsReport
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from geomsolve.analyses.realizable_report import CasesReport, RealizableReport
     from geomsolve.analyses.sweep import SweepReport
     from geomsolve.analyses.threshold import ThresholdReport
+    from geomsolve.questions.advise import Advise
     from geomsolve.questions.base import Problem
     from geomsolve.questions.check import Check, CheckWeighting
     from geomsolve.questions.compare import Compare
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 @overload
 def solve(problem: Imbalance) -> ImbalanceReport: ...
+@overload
+def solve(problem: Advise) -> AdviseReport: ...
 @overload
 def solve(problem: Check | CheckWeighting) -> CheckReport: ...
 @overload

@@ -18,6 +18,7 @@ import numpy as np
 from geomsolve.analyses.merging import structure_at
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.ranges import Ranges, ranges, refuse_ranges
+from geomsolve.analyses.remedies import Remedy, remedy
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify, names_of
 from geomsolve.gram.types import FloatArray
@@ -59,6 +60,7 @@ class ImbalanceReport(ProvenReport):
     ``resolved`` is False where the loss hardly depends on the geometry, so that its proof leaves the angles open;
     ``simplex_limit`` says that the regular simplex, which is then shown, is where they tend as the temperature falls.
     ``ranges``: how far cosines may be at a loss a little above the optimum, where that was asked.
+    ``remedy``: what helps classes that have collapsed, None where none have.
     ``assumption`` completes 'for ...': the embeddings for which the proof holds, None where it holds for all.
     ``convex`` is False for a loss whose answer is only the best of several local searches.
     """
@@ -80,6 +82,7 @@ class ImbalanceReport(ProvenReport):
     simplex_limit: bool = False
     given: tuple[str, ...] = ()
     ranges: Ranges | None = None
+    remedy: Remedy | None = None
 
     @property
     def gram(self) -> FloatArray:
@@ -139,6 +142,8 @@ class ImbalanceReport(ProvenReport):
         if self.dimension_limited is None:
             del plain["dimension_limited"]
         plain["structure"]["groups"] = self.groups()
+        if self.remedy is None:
+            del plain["remedy"]
         if self.ranges is None:
             del plain["ranges"]
         else:
@@ -165,7 +170,15 @@ def collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
 
 
 def imbalance(problem: Imbalance) -> ImbalanceReport:
-    """Answer the question of :class:`Imbalance`, with a proof."""
+    """Answer the question of :class:`Imbalance`, with a proof, and say what helps where classes collapse."""
+    report = geometry(problem)
+    if report.structure.kind != "minority collapse" or not report.convex or report.dimension_limited:
+        return report
+    return replace(report, remedy=remedy(problem, loss_of(problem), report.orbits))
+
+
+def geometry(problem: Imbalance) -> ImbalanceReport:
+    """The optimal geometry of a problem, with its proof."""
     loss = loss_of(problem)
     orbits = loss.orbits(problem.proportions, problem.class_counts)
     refuse_oversize(orbits.n_orbits, field=problem.source)

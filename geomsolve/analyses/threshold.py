@@ -23,6 +23,7 @@ from geomsolve.analyses.determined import settled_window
 from geomsolve.analyses.merging import PARTIAL_ORBITS, merging_path
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.ranges import SETTLED
+from geomsolve.analyses.remedies import Remedy, remedy
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses import Loss
@@ -166,6 +167,7 @@ class ThresholdReport(Report):
     in which they form on the way into collapse.  ``assumption`` completes 'for ...': the embeddings that all this is
     proven for, None where for all.  ``path`` is None where partial mergers were not looked for.
     ``given``: whether the question states the current value of what varies, which else is a default.
+    ``remedy``: what helps where the problem as given is collapsed.
     ``determined`` says where every cosine is settled, if that was asked: ``over``, ``value`` (from where on, None where
     that was not found), ``until`` (None: not found to end), ``slack``, ``width``, the ``pair`` that settles last, how
     wide its range is (``widest``) and where (``at``); where nothing settles, where it is least wide.
@@ -190,6 +192,7 @@ class ThresholdReport(Report):
     assumption: str | None = None
     given: bool = True
     determined: dict[str, Any] | None = None
+    remedy: Remedy | None = None
 
     @property
     def headline(self) -> str:
@@ -202,8 +205,9 @@ class ThresholdReport(Report):
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         plain = super().to_dict(**detail)
         del plain["possible"]  # said by reason
-        if self.determined is None:
-            del plain["determined"]
+        for optional in ("determined", "remedy"):
+            if getattr(self, optional) is None:
+                del plain[optional]
         plain["classes"] = [
             {"name": name, "proportion": p} for name, p in zip(self.names, self.proportions, strict=True)
         ]
@@ -247,6 +251,7 @@ def threshold(problem: Threshold) -> ThresholdReport:
             "at": window.at,
             "widest": window.width,
         }
+    collapsed = _collapsed_now(path) if objective.decides and has_majority(orbits) else False
     return ThresholdReport(
         problem=understood(problem, loss=loss.written),
         names=names,
@@ -258,7 +263,7 @@ def threshold(problem: Threshold) -> ThresholdReport:
         reason=reason,
         collapsed_above=None if nearest is None else nearest.after,
         changes=[{"value": path.value(change.at), "collapsed_above": change.after} for change in found],
-        collapsed=_collapsed_now(path) if objective.decides and has_majority(orbits) else False,
+        collapsed=collapsed,
         possible=possible,
         current=path.value(path.current),
         searched={"low": path.value(path.scan[0]), "high": path.value(path.scan[-1])},
@@ -267,6 +272,7 @@ def threshold(problem: Threshold) -> ThresholdReport:
         assumption=loss.assumption(orbits) or None,
         given=problem.over == "majority" or problem.over in problem.loss.parameters,
         determined=determined,
+        remedy=remedy(problem, loss, orbits) if collapsed else None,
     )
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.cli import ranges
+from geomsolve.cli.advice import after_collapse
 from geomsolve.cli.answers import deliver_both, setting
 from geomsolve.cli.options import Command, class_options, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output
@@ -107,9 +108,9 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
         screen.print()
     solver = report.solver
     screen.print(f"Solver: {solver['name']} ({solver['reason']}); {effort(solver)}.")
-    change = what_would_change(report)
-    if change:
-        screen.print(f"\n{change}")
+    changes = [what_would_change(report), after_collapse(report.remedy) if report.remedy else ""]
+    if any(changes):
+        screen.print("\n" + "\n".join(filter(None, changes)), soft_wrap=True)
 
 
 def limited_lines(report: ImbalanceReport) -> str:

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from geomsolve.analyses.determined import FIRST, HIGHEST, LOWEST
 from geomsolve.analyses.threshold import ThresholdReport, threshold
+from geomsolve.cli.advice import after_collapse
 from geomsolve.cli.options import Command, class_options, loss_options, output_options, split_loss
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import holds_for, loss_phrase
@@ -71,6 +72,8 @@ def show(report: ThresholdReport, screen: Console, *, quiet: bool) -> None:
         )
     if place := whereabouts(report):
         screen.print(f"\n{place}")
+    if report.remedy is not None:
+        screen.print(after_collapse(report.remedy), soft_wrap=True)
 
 
 def shown(report: ThresholdReport, value: Any) -> str:

@@ -1,0 +1,242 @@
+"""What should be changed so that small classes keep apart, and which popular changes do nothing?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from geomsolve.analyses.advise import AdviseReport, Option, advise, angles_of
+from geomsolve.cli.advice import LONGEST, closest, flags_of, gives_up, instruction
+from geomsolve.cli.options import Command, class_options, loss_options, output_options, solver_options, split_loss
+from geomsolve.cli.output import Output
+from geomsolve.cli.render import holds_for, loss_phrase
+from geomsolve.questions.advise import WANTS, Advise
+from geomsolve.words import UNSEEN, listing, nats, number
+
+WORTH = 0.5
+"""Degrees that a change has to gain to be listed among those that help a person."""
+
+
+@click.command("advise", cls=Command, epilog="Example: geomsolve advise --props 0.95,0.03,0.02 --temperature 1")
+@class_options
+@click.option("--want", metavar="|".join(WANTS), help="What is wanted (default separate: smaller classes at 90° or more).")
+@loss_options
+@click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding, if limited (default: no limit).")
+@solver_options
+@output_options
+def command(output: Output, **flags: Any) -> int:
+    """What should be changed so that small classes keep apart?
+
+    Tries every single change of the training (temperature, how classes are drawn and weighed, batch, views, negatives,
+    another loss, classes taken as one), each with the value that is needed, and says which help, which do nothing and
+    which harm. Every row is a forward solve of its own with its proof.
+    """
+    problem = Advise(**split_loss(flags))
+    output.notify(problem)
+    return output.deliver(advise(problem), show)
+
+
+def show(report: AdviseReport, screen: Console, *, quiet: bool) -> None:
+    """Print the advice for a person: the best change, what helps, what does not, how sure, how to repeat it."""
+    screen.print(sentence(report), style="bold")
+    if quiet:
+        return
+    screen.print(f"{loss_phrase(report.problem['loss'])}; wanted: {wanted(report)}.\n")
+    now = angle_now(report)
+    helping = [option for option in report.options if gains(report, option)]
+    others = [option for option in report.options if option not in helping]
+    worse = [option for option in others if fixed(option) and angle(report, option) < now - WORTH]
+    same = [option for option in others if option not in worse]
+    helps = "What would widen the angles further" if report.reached else "What helps, best first"
+    for title, options in ((helps, helping), ("What does nothing", same), ("What makes it worse", worse)):
+        if options:
+            screen.print(f"{title}:", style="bold")
+            screen.print(table(report, options))
+            screen.print()
+    screen.print(meaning(report))
+    for line in how_sure(report):
+        screen.print(line)
+    screen.print(f"\n{repeat(report)}", soft_wrap=True)
+
+
+def angle(report: AdviseReport, option: Option) -> float:
+    """The angle of an option that the want is about, in degrees."""
+    about = option.minority_angle_deg if about_smaller(report) else option.min_angle_deg
+    return option.min_angle_deg if about is None else about
+
+
+def angle_now(report: AdviseReport) -> float:
+    """The same as things stand."""
+    smallest, minority = angles_of(report.now)
+    return minority if about_smaller(report) and minority is not None else smallest
+
+
+def about_smaller(report: AdviseReport) -> bool:
+    """Whether the want is about the smaller classes, of which there are two at least."""
+    smaller = report.want == "separate" or report.want.startswith("minority")
+    return smaller and angles_of(report.now)[1] is not None
+
+
+def gains(report: AdviseReport, option: Option) -> bool:
+    """Whether an option helps by an amount that is worth mentioning."""
+    return option.helps and (option.reached or angle(report, option) >= angle_now(report) + WORTH)
+
+
+def wanted(report: AdviseReport) -> str:
+    """The want in words."""
+    if report.wanted_deg is None:
+        return "all classes at the same, widest angle (a regular simplex)"
+    who = "the smaller classes" if about_smaller(report) else "all classes"
+    return f"{who} at {number(report.wanted_deg)}° from each other or more"
+
+
+def apart(degrees: float) -> str:
+    """An angle between the closest two classes as the end of 'they ...'."""
+    return "are at one point" if degrees < 0.05 else f"are {degrees:.1f}° apart"
+
+
+def who(report: AdviseReport) -> str:
+    """The classes whose angle counts."""
+    return closest(report.smaller, len(report.smaller)) if about_smaller(report) else "the closest two classes"
+
+
+def sentence(report: AdviseReport) -> str:
+    """The advice in one sentence or a few."""
+    now, best = report.now, report.best
+    if now.structure.kind == "degenerate":
+        opening = f"{now.problem['loss']['name']} does not say where the classes go, so that only another loss helps. "
+        return opening + (remedy(report, best) if best else "None of them reaches what is wanted.")
+    if indifferent(report):
+        return " ".join([flat(report), *([f"If angles matter all the same: {remedy(report, best)}"] if best else [])])
+    if report.reached:
+        return f"Nothing needs to change: {who(report)} {apart(angle_now(report))}, and {wanted(report)} were wanted."
+    if best is None:
+        return f"No single change helps: {who(report)} {apart(angle_now(report))}, and nothing tried moves them apart."
+    if best.reached:
+        return remedy(report, best)
+    goal = "a regular simplex" if report.wanted_deg is None else f"{number(report.wanted_deg)}°"
+    return f"No single change reaches {goal}. The best: {remedy(report, best)}"
+
+
+def remedy(report: AdviseReport, best: Option) -> str:
+    """What the best change does, in a sentence."""
+    change = instruction(best.change, report.problem["loss"])
+    those = who(report)
+    if "merge" in best.change:
+        return f"{change}: the closest two of the classes that count {apart(angle(report, best))}."
+    then = f"{change} ({flags_of(best.change)}), and {those} {apart(angle(report, best))}"
+    if report.now.unique is False:
+        return f"{then}; now the loss is equally content with many geometries."
+    now = apart(angle_now(report))
+    return f"{then}; now they {now}{', where no classifier tells them apart' if now.endswith('point') else ''}."
+
+
+def indifferent(report: AdviseReport) -> bool:
+    """Whether a regular simplex costs less than training sees, so that the angles are hardly the loss's doing."""
+    now = report.now
+    bent = now.structure.simplex_distance > now.structure.tolerance
+    return not now.resolved or (bent and now.simplex_excess is not None and now.simplex_excess < UNSEEN)
+
+
+def flat(report: AdviseReport) -> str:
+    """That the loss hardly depends on the angles."""
+    loss, excess = report.problem["loss"], report.now.simplex_excess or 0.0
+    where = f"At temperature {number(loss['temperature'], 4)} " if "temperature" in loss else ""
+    cost = f"would lose only {nats(excess)}" if excess > 0 else "loses nothing that can be told"
+    return (
+        f"{where}{loss['name']} hardly depends on the angles: equal angles everywhere (a regular simplex) {cost}, which "
+        "training will not see. So the loss is not what keeps small classes close, and no change below is needed for it; "
+        "geomsolve imbalance --slack says how far the angles may stray."
+    )
+
+
+def table(report: AdviseReport, options: list[Option]) -> Table:
+    """One row a change: the flags, the angles, what a regular simplex loses, whether it is proven, what it costs."""
+    made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    made.add_column("change", overflow="fold", max_width=38)
+    if angles_of(report.now)[1] is not None:
+        made.add_column("smaller", justify="right")
+    made.add_column("all", justify="right")
+    made.add_column("simplex", justify="right")
+    made.add_column("proven")
+    made.add_column("what it costs")
+    for option in options:
+        cells = [flags_of(option.change) + looked_at(option)]
+        if angles_of(report.now)[1] is not None:
+            cells.append(degrees(option, option.minority_angle_deg))
+        excess = option.simplex_excess
+        cells += [
+            degrees(option, option.min_angle_deg),
+            "-" if excess is None else "nothing" if abs(excess) < 1e-12 else number(excess, 2),
+            "yes" if option.certified else "no",
+            gives_up(option.change, report.problem["loss"]),
+        ]
+        made.add_row(*cells)
+    return made
+
+
+def degrees(option: Option, value: float | None) -> str:
+    """An angle in a table; open where the loss does not fix it."""
+    if value is None:
+        return "-"
+    return f"{value:.1f}°" if fixed(option) else "open"
+
+
+def fixed(option: Option) -> bool:
+    """Whether the loss fixes the angles, as far as is known."""
+    return option.resolved and option.unique is not False
+
+
+def looked_at(option: Option) -> str:
+    """The range of values of which this is the best, where none reaches what is wanted."""
+    if option.tried is None or option.tried[0] == option.tried[1]:
+        return ""
+    low, high = (number(x, 3) if x < 1000 else f"{x:,.0f}" for x in option.tried)
+    return f" (best of {low} to {high})"
+
+
+def meaning(report: AdviseReport) -> str:
+    """What the columns mean."""
+    now = report.now
+    cost = "nothing" if not now.simplex_excess or now.simplex_excess < 1e-12 else f"{number(now.simplex_excess, 2)} nats"
+    smallest, minority = angles_of(now)
+    parts = [f"{smallest:.1f}° of all classes"]
+    if minority is not None:
+        parts.insert(0, f"{minority:.1f}° of the smaller ones")
+    stands = f"Angles are the smallest between two classes; now {' and '.join(parts)}. "
+    loses = f"A regular simplex has equal angles everywhere: what it loses is the price of that; now {cost}."
+    return stands + loses
+
+
+def how_sure(report: AdviseReport) -> list[str]:
+    """What is proven, and for whom."""
+    unproven = [option for option in report.options if not option.certified]
+    if unproven:
+        lines = [f"NOT PROVEN: {listing([flags_of(option.change) for option in unproven])}. The other rows are."]
+    else:
+        lines = ["Proven: every row is an optimum of its own, with a lower bound that no embedding goes below."]
+    by_assumption: dict[str, list[str]] = {}
+    for option in report.options:
+        if option.assumption:
+            by_assumption.setdefault(option.assumption, []).append(flags_of(option.change))
+    for assumption, rows in by_assumption.items():
+        kept, others = holds_for(assumption)
+        whose = "All this holds" if len(rows) == len(report.options) else f"That of {listing(rows)} holds"
+        lines.append(f"{whose}{kept}.{others}")
+    if any(option.unique is False for option in report.options):
+        lines.append("Open: the loss is equally content with many geometries, so that it fixes no angle.")
+    if report.problem.get("dim") is None:
+        used = "one is" if report.now.rank == 1 else f"{report.now.rank} are"
+        lines.append(f"More dimensions of the embedding change nothing: {used} all that is used.")
+    return lines
+
+
+def repeat(report: AdviseReport) -> str:
+    """The command that repeats the best row, and how to repeat the others."""
+    best = report.best
+    if best is None or len(best.command) > LONGEST:
+        return "To see a row in full, ask geomsolve imbalance with its flags."
+    return f"To see the first row in full: {best.command}"
