@@ -1,7 +1,7 @@
 """Which single change of the training moves the classes as wanted, and which does nothing or harm?
 
-Every change is answered by a forward solve of its own, the one of ``geomsolve imbalance``, with its certificate.  Where
-a parameter has no value that everyone tries, the least change that reaches the want is looked for first (``needed.py``).
+Every change is answered by a forward solve of its own, that of ``geomsolve imbalance``, with its certificate.  Where a
+parameter has no value that everyone tries, the least change that reaches the want is looked for (``needed.py``).
 
     wanted       the smallest angle between the smaller classes, or between any two, as large as that
     helps        that angle is larger than now by more than what the gaps leave open
@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from geomsolve.analyses.imbalance import ImbalanceReport, geometry
 from geomsolve.analyses.named import loss_of
-from geomsolve.analyses.needed import Bound, Found, Look, least_change
+from geomsolve.analyses.needed import Bound, Look, least_change
 from geomsolve.analyses.remedies import MOST_ORBITS, SAMPLERS, largest_cosine
 from geomsolve.errors import GeomsolveError, InputError
 from geomsolve.gram.structure import angle_degrees, structure_tolerance
@@ -208,9 +208,7 @@ def changed(problem: Advise, change: Change) -> Imbalance:
     if "merge" in change:
         classes = merged(problem, change["merge"])
     how = {key: getattr(problem, key) for key in ("solver", "tolerance", "seed")}
-    return Imbalance(
-        **classes, **how, dim=change.get("dim", problem.dim), loss={"name": name, **parameters, **own}
-    )
+    return Imbalance(**classes, **how, dim=change.get("dim", problem.dim), loss={"name": name, **parameters, **own})
 
 
 def merged(problem: Advise, names: list[str]) -> dict[str, Any]:
@@ -277,7 +275,7 @@ class Seeker:
         )
 
     def rank(self, option: Option) -> tuple[Any, ...]:
-        """Best first: what helps and reaches, by the angle wanted; giving up classes comes after all else that helps."""
+        """Best first: what helps and reaches, by the angle wanted; giving up classes comes last of what helps."""
         angle = option.minority_angle_deg if self.problem.wanted.smaller else option.min_angle_deg
         angle = option.min_angle_deg if angle is None else angle
         return (not option.helps, "merge" in option.change, not option.reached, -round(angle, 4))
@@ -369,7 +367,9 @@ class Seeker:
         most = min(len([x for x in p if x < max(p) * (1 - 1e-9)]) - 1, MERGERS)
         if not self.searching or most < 2:
             return
-        found = least_change(lambda count: self.look({"merge": names[: int(count)]}), 1, [range(2, most + 1)], whole=True)
+        found = least_change(
+            lambda count: self.look({"merge": names[: int(count)]}), 1, [range(2, most + 1)], whole=True
+        )
         if found is not None:
             merged = names[: int(found.value)]
             yield {"merge": [name for name in self.problem.class_names if name in merged]}, None

@@ -2,8 +2,8 @@
 
 Values are looked at outwards from the one in force.  Between the last that falls short and the first that reaches, the
 value is located (Brent's method, or bisection of whole numbers) and rounded to the side that reaches, where it is
-solved once more.  Where nothing reaches, the value with the widest angle is taken.  Beyond a temperature at which a regular
-simplex costs less than training sees, nothing is looked at: the loss no longer settles the angles there.
+solved once more.  Where nothing reaches, the value with the widest angle is taken.  Beyond a temperature at which a
+regular simplex costs less than training sees, nothing is looked at: the loss no longer settles the angles there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ TINY = 1e-9
 
 @dataclass(frozen=True)
 class Bound:
-    """The largest ``cosine`` that counts, known to ``tolerance``, of ``n_classes``; ``degrees`` wanted, None: simplex."""
+    """The largest ``cosine`` that counts among ``n_classes``, known to ``tolerance``.
+
+    ``degrees`` are wanted; None stands for the regular simplex.
+    """
 
     cosine: float
     tolerance: float

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geomsolve.errors import GeomsolveError
 from geomsolve.gram.orbits import Orbits
@@ -34,9 +35,9 @@ EQUAL = 1e-9
 """Relative difference of proportions that counts as none."""
 
 
-def smaller_orbits(orbits: Orbits) -> FloatArray:
+def smaller_orbits(orbits: Orbits) -> NDArray[np.bool_]:
     """Whether each orbit (m,) is of smaller classes: less frequent than the largest."""
-    smaller: FloatArray = orbits.proportions < orbits.proportions.max() * (1 - EQUAL)
+    smaller: NDArray[np.bool_] = orbits.proportions < orbits.proportions.max() * (1 - EQUAL)
     return smaller
 
 
@@ -62,7 +63,7 @@ class Remedy:
 
 def remedy(problem: ClassProblem, loss: Loss, orbits: Orbits) -> Remedy:
     """What the common samplers do for the classes of ``problem``, of which the smaller ones have collapsed."""
-    tried = []
+    tried: list[dict[str, Any]] = []
     for name in SAMPLERS if "sampler" in loss.takes() and orbits.n_orbits <= MOST_ORBITS else ():
         try:
             changed = loss.replace(sampler=loss.takes()["sampler"].parse(name))
@@ -75,5 +76,7 @@ def remedy(problem: ClassProblem, loss: Loss, orbits: Orbits) -> Remedy:
             tried.append({"sampler": name, "minority_angle_deg": angle_degrees(closest), "certified": True})
     tried.sort(key=lambda found: -found["minority_angle_deg"])
     assert isinstance(problem, LossProblem)
-    given = {name: getattr(problem, name) for name in (*problem.SOURCES, "names", "loss", "tolerance", "seed", "solver")}
+    given = {
+        name: getattr(problem, name) for name in (*problem.SOURCES, "names", "loss", "tolerance", "seed", "solver")
+    }
     return Remedy(tuple(tried), command_line(Advise(**given)))

@@ -61,7 +61,9 @@ def gives_up(change: dict[str, Any], now: dict[str, Any]) -> str:
         "sampler": "rare samples repeat",
         "anchor_weights": "few samples carry the loss",
         "denominator": "frequent classes repel less",
-        "logit_adjust": "rare classes repel less" if key == "logit_adjust" and value > 0 else "frequent classes repel less",
+        "logit_adjust": "rare classes repel less"
+        if key == "logit_adjust" and value > 0
+        else "frequent classes repel less",
         "batch": "memory" if more else "fewer negatives a step",
         "views": "time and memory" if more else "fewer positives a step",
         "negatives": "time and memory" if more else "fewer negatives a step",
@@ -76,12 +78,15 @@ def after_collapse(remedy: Remedy) -> str:
     helping = [found for found in remedy.tried if found["minority_angle_deg"] > 0]
     if helping:
         best, *others = helping
-        rest = "".join(f"; {flags_of({'sampler': o['sampler']})} {o['minority_angle_deg']:.1f}°" for o in others)
+        change = {"sampler": best["sampler"]}
+        rest = "".join(f"; --sampler {other['sampler']}: {other['minority_angle_deg']:.1f}°" for other in others)
         lines.append(
-            f"{instruction({'sampler': best['sampler']}, {})} ({flags_of({'sampler': best['sampler']})}), and the smaller "
-            f"classes stand {best['minority_angle_deg']:.1f}° apart or more, proven{rest}."
+            f"{instruction(change, {})} ({flags_of(change)}), and the smaller classes are "
+            f"{best['minority_angle_deg']:.1f}° apart or more (proven{rest})."
         )
-    compared = remedy.command if len(remedy.command) <= LONGEST else "geomsolve advise, with the classes and flags as here"
+    compared = (
+        remedy.command if len(remedy.command) <= LONGEST else "geomsolve advise, with the classes and flags as here"
+    )
     lines.append(f"What every change would do: {compared}")
     return "\n".join(lines)
 

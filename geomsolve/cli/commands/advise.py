@@ -22,7 +22,9 @@ WORTH = 0.5
 
 @click.command("advise", cls=Command, epilog="Example: geomsolve advise --props 0.95,0.03,0.02 --temperature 1")
 @class_options
-@click.option("--want", metavar="|".join(WANTS), help="What is wanted (default separate: smaller classes at 90° or more).")
+@click.option(
+    "--want", metavar="|".join(WANTS), help="What is wanted (default separate: smaller classes at 90° or more)."
+)
 @loss_options
 @click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding, if limited (default: no limit).")
 @solver_options
@@ -110,7 +112,8 @@ def sentence(report: AdviseReport) -> str:
         opening = f"{now.problem['loss']['name']} does not say where the classes go, so that only another loss helps. "
         return opening + (remedy(report, best) if best else "None of them reaches what is wanted.")
     if indifferent(report):
-        return " ".join([flat(report), *([f"If angles matter all the same: {remedy(report, best)}"] if best else [])])
+        said = remedy(report, best) if best else ""
+        return f"{flat(report)} If angles matter all the same: {said[0].lower()}{said[1:]}" if best else flat(report)
     if report.reached:
         return f"Nothing needs to change: {who(report)} {apart(angle_now(report))}, and {wanted(report)} were wanted."
     if best is None:
@@ -147,9 +150,9 @@ def flat(report: AdviseReport) -> str:
     where = f"At temperature {number(loss['temperature'], 4)} " if "temperature" in loss else ""
     cost = f"would lose only {nats(excess)}" if excess > 0 else "loses nothing that can be told"
     return (
-        f"{where}{loss['name']} hardly depends on the angles: equal angles everywhere (a regular simplex) {cost}, which "
-        "training will not see. So the loss is not what keeps small classes close, and no change below is needed for it; "
-        "geomsolve imbalance --slack says how far the angles may stray."
+        f"{where}{loss['name']} hardly depends on the angles: equal angles everywhere (a regular simplex) {cost}, "
+        "which training will not see. So this loss is not what keeps small classes close, and needs no change for it; "
+        "geomsolve imbalance --slack says how far angles may stray at nearly the same loss."
     )
 
 
@@ -201,12 +204,20 @@ def looked_at(option: Option) -> str:
 def meaning(report: AdviseReport) -> str:
     """What the columns mean."""
     now = report.now
-    cost = "nothing" if not now.simplex_excess or now.simplex_excess < 1e-12 else f"{number(now.simplex_excess, 2)} nats"
+    cost = (
+        "nothing"
+        if now.simplex_excess is None or now.simplex_excess < 1e-12
+        else f"{number(now.simplex_excess, 2)} nats"
+    )
     smallest, minority = angles_of(now)
     parts = [f"{smallest:.1f}° of all classes"]
     if minority is not None:
         parts.insert(0, f"{minority:.1f}° of the smaller ones")
-    stands = f"Angles are the smallest between two classes; now {' and '.join(parts)}. "
+    settled = now.resolved and now.unique is not False and now.structure.kind != "degenerate"
+    stood = " and ".join(parts) if settled else "open, as the loss is content with many geometries"
+    stands = f"Angles are the smallest between two classes; now {stood}. "
+    if now.simplex_excess is None:
+        return stands.rstrip()
     loses = f"A regular simplex has equal angles everywhere: what it loses is the price of that; now {cost}."
     return stands + loses
 
