@@ -1,4 +1,4 @@
-"""What to change.  Numbers: derived and solved independently; every option is solved a second time by another solver."""
+"""What to change.  Numbers: derived and solved independently; every option is solved again by another solver."""
 
 from __future__ import annotations
 
@@ -208,8 +208,7 @@ def test_a_question_is_spelled_as_it_is_read():
     loss = {"name": "supcon", "batch": 8, "temperature": "1e-3", "anchor_weights": (1.0, 2.5, 3.0)}
     asked = Advise(counts=[100, 20, 5], names=["a b", "c", "d"], want="simplex", loss=loss)
     assert command_line(asked) == (
-        "geomsolve advise --counts 100,20,5 --names 'a b,c,d' --want simplex --batch 8 -t 1e-3 "
-        "--anchor-weights 1,2.5,3"
+        "geomsolve advise --counts 100,20,5 --names 'a b,c,d' --want simplex --batch 8 -t 1e-3 --anchor-weights 1,2.5,3"
     )
     full = Imbalance(counts=[5, 3], loss={"name": "supcon", "full_batch": True}, seed=3)
     assert command_line(full) == "geomsolve imbalance --counts 5,3 --seed 3 --full-batch"
@@ -317,7 +316,8 @@ def test_every_option_is_solved_again_by_another_solver(first):
         for found in report.options:
             context = forward.make_context("imbalance", shlex.split(found.command)[2:])
             given = {key: value for key, value in context.params.items() if value not in (None, False)}
-            again = solve(Imbalance(**{**split_loss(given), "solver": "manifold", "tolerance": 1e-9}))
+            solver = "conic" if given.get("loss") == "triplet" else "manifold"  # which takes no kinks
+            again = solve(Imbalance(**{**split_loss(given), "solver": solver}))
             assert found.certified, (seed, found)
             assert again.gap <= 1e-6, (seed, found)
             if found.unique is not True or not found.resolved or not again.resolved:

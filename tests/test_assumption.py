@@ -111,3 +111,55 @@ def test_the_assumption_stands_beside_every_proof(run):
         answer = run(command, "--props", "0.9,0.06,0.04", *more, "--json").json
         assert answer["assumption"] is None
         assert "encoder" not in run(command, "--props", "0.9,0.06,0.04", *more).stdout
+
+
+@pytest.mark.parametrize("name", ["infonce", "triplet"])
+def test_levels_of_unequal_classes_are_those_of_one_encoder(run, name):
+    """Two encoders go below the optimum, which is proven for one."""
+    loss, flags, _ = CASES[name]
+    ended = run("levels", *flags, "--props", PROPS, "--batch", 64, "--json")
+    assert ended.code == 0
+    assert ended.json["certified"]
+    assert ended.json["assumption"].startswith("one encoder, which embeds anchors and negatives alike; two encoders")
+    assert ended.json["lower_bound"] > two_encoders(loss) + 1e-4
+    optimum = ended.json["optimum"]
+    for value in (None, optimum, optimum - 0.05, optimum + 0.05):
+        more = () if value is None else ("--loss-value", value)
+        text = " ".join(run("levels", *flags, "--props", PROPS, "--batch", 64, *more).stdout.split())
+        assert "Proven for one encoder, which embeds anchors and negatives alike: no such embedding goes below" in text
+        assert "Two encoders, as in CLIP, may go lower." in text
+        assert "no embedding goes" not in text
+        assert "of one encoder" in text.partition("Loss ")[0]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--loss", "triplet", "--margin", 2, "--sampling", "iid", "--props", PROPS),
+        ("--loss", "triplet", "--props", "3*1/3"),
+        ("--loss", "infonce", "--negatives", 8, "--props", "3*1/3"),
+        ("--loss", "supcon", "--props", PROPS),
+    ],
+)
+def test_levels_that_assume_nothing(run, flags):
+    ended = run("levels", *flags, "--batch", 16, "--json")
+    assert ended.json["assumption"] is None
+    assert "encoder" not in run("levels", *flags, "--batch", 16).stdout
+
+
+def test_limits_of_many_negatives_are_those_of_one_encoder(run):
+    flags = ("negatives", "--props", PROPS, "-t", 0.5, "--negatives", "1,8")
+    assert run(*flags, "--json").json["assumption"].startswith("one encoder")
+    text = " ".join(run(*flags).stdout.split())
+    assert "The limit. Proven for one encoder, which embeds anchors and negatives alike: " in text
+    assert "no embedding" not in text
+    equal = ("negatives", "--props", "3*1/3", "-t", 0.5, "--negatives", "1,8")
+    assert run(*equal, "--json").json["assumption"] is None
+    assert "The limit. Proven: " in run(*equal).stdout
+
+
+def test_settings_found_for_a_level_are_those_of_one_encoder(run):
+    flags = ("levels", "--find", "negatives", "--loss", "infonce", "-t", 1, "--props", PROPS, "--loss-value", 2.5)
+    assert run(*flags, "--json").json["assumption"].startswith("one encoder")
+    text = " ".join(run(*flags).stdout.split())
+    assert "The optimum is proven for one encoder, which embeds anchors and negatives alike." in text

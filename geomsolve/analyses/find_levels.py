@@ -68,11 +68,12 @@ class FoundLevelsReport(Report):
     ``best``: the ``value`` of a bias with the smallest ``optimum``.  ``other_scale``: levels that the value is with
     another ``base_temperature``, or with none (null).  ``current``: the setting as given.
     ``n_classes`` is None where every sample is its own class.
-    ``assumption`` completes 'if ...': what the optimum takes for granted.
+    ``assumption`` completes 'if ...': what the optimum takes for granted; ``only_for`` completes 'proven for ...': the
+    embeddings that all this is about, None where all; JSON has either as ``assumption``.
     """
 
     command: ClassVar[str] = "levels"
-    apart: ClassVar[tuple[str, ...]] = ("spelled",)
+    apart: ClassVar[tuple[str, ...]] = ("spelled", "only_for")
 
     over: str
     spelled: str
@@ -84,6 +85,7 @@ class FoundLevelsReport(Report):
     best: dict[str, Any] | None
     other_scale: list[dict[str, Any]]
     assumption: str | None
+    only_for: str | None
     seconds: float
 
     @property
@@ -96,7 +98,8 @@ class FoundLevelsReport(Report):
         return ", ".join(found) or "no level"
 
     def to_dict(self, **detail: Any) -> dict[str, Any]:
-        return {**super().to_dict(**detail), "certified": self.certified}
+        held = {"assumption": self.assumption or self.only_for}
+        return {**super().to_dict(**detail), "certified": self.certified, **held}
 
 
 @dataclass
@@ -234,6 +237,7 @@ def find_levels(problem: Levels) -> FoundLevelsReport:
         best=best,
         other_scale=other_scale,
         assumption=somewhere.scale.first.assumption or None,
+        only_for=somewhere.scale.first.only_for or None,
         seconds=time.perf_counter() - began,
     )
 

@@ -44,6 +44,8 @@ class LevelsReport(ProvenReport):
     ``collapse``, ``random_start`` (unit vectors in ``dim`` dimensions), ``optimum`` with ``lower_bound`` and ``gap``;
     ``optimum_random_batches`` is None where batches differ in nothing, as where every sample is its own class.
     ``assumption`` completes 'if ...': what the optimum takes for granted; ``lower_bound`` holds without it.
+    ``only_for`` completes 'proven for ...': the embeddings that all this is about, None where all; JSON has either as
+    ``assumption``.
     ``optimum_many_samples`` is the optimum in the limit, where the number of samples matters and is not given;
     ``optimum`` is that of ``n_classes``.  ``remark``: what else the loss has to say.
     ``position`` of ``loss_value``: 0 at the optimum, 1 at collapse.  ``reading`` is 'optimum', 'collapse', 'random
@@ -58,6 +60,7 @@ class LevelsReport(ProvenReport):
 
     command: ClassVar[str] = "levels"
     flat: ClassVar[tuple[str, ...]] = ("lower_bound", "gap", "certified")
+    apart: ClassVar[tuple[str, ...]] = ("only_for",)
 
     collapse: float
     random_start: float
@@ -72,6 +75,7 @@ class LevelsReport(ProvenReport):
     n_classes: int
     instances: bool
     assumption: str | None
+    only_for: str | None
     optimum_many_samples: float | None
     remark: str | None
     replacement: str | None = None
@@ -95,7 +99,8 @@ class LevelsReport(ProvenReport):
         return {**super().asked, "collapse": self.collapse, "position": self.position}
 
     def to_dict(self, **detail: Any) -> dict[str, Any]:
-        return {**super().to_dict(**detail), "optimum": self.optimum}
+        plain = {**super().to_dict(**detail), "optimum": self.optimum}
+        return {**plain, "assumption": self.assumption or self.only_for}
 
 
 @dataclass(frozen=True)
@@ -199,6 +204,7 @@ def located(problem: Levels) -> LevelsReport:
         n_classes=orbits.n_classes,
         instances=problem.instances,
         assumption=first.assumption or None,
+        only_for=first.only_for or None,
         optimum_many_samples=None if scale.many is None else factor * scale.many,
         remark=scale.remark or None,
         replacement=None if scale.drawn is None else "no" if scale.drawn.finite else "yes",

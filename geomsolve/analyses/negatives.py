@@ -93,7 +93,8 @@ class Least:
 class NegativesReport(ProvenReport):
     """``limit`` in nats, with its own certificate and ``structure``, the geometry that attains it; ``rows`` by k.
 
-    ``names`` and ``proportions`` (K,) of the classes, or of the points of a joint distribution.
+    ``names`` and ``proportions`` (K,) of the classes, or of the points of a joint distribution.  ``assumption``
+    completes 'proven for ...': the embeddings that the bounds are about, None where all.
     """
 
     command: ClassVar[str] = "negatives"
@@ -104,6 +105,7 @@ class NegativesReport(ProvenReport):
     structure: Structure
     rows: tuple[Row, ...]
     least_negatives: Least
+    assumption: str | None = None
 
     @property
     def limit(self) -> float:
@@ -227,6 +229,7 @@ def negatives(problem: Negatives) -> NegativesReport:
         least_negatives=Least(
             problem.accuracy, *least, least_by_bound(problem.accuracy, temperature, decoupled=decoupled)
         ),
+        assumption=loss.assumption(orbits) or None,
     )
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.find_levels import FoundLevelsReport
-from geomsolve.cli.render import loss_phrase
+from geomsolve.cli.render import holds_for, loss_phrase
 from geomsolve.words import counted, listing, number
 
 NAMES = {"collapse": "total collapse", "random_start": "what untrained embeddings give", "optimum": "the optimum"}
@@ -157,6 +157,9 @@ def closing(report: FoundLevelsReport) -> list[str]:
             )
     if report.assumption:
         lines.append(f"NOT PROVEN: the optimum is that if {report.assumption}.")
+    elif report.only_for:
+        kept, others = holds_for(report.only_for)
+        lines.append(f"The optimum is {'proven' if report.certified else 'NOT PROVEN'}{kept}.{others}")
     elif not report.certified:
         lines.append("NOT PROVEN: the optimum was not certified.")
     return lines

@@ -139,7 +139,7 @@ class Negatives(Loss):
                 log(base + 1) if mean else 0.0,
                 lambda dim: self._random_limit(base if mean else 0.0, dim),
                 None,
-                Optimum(self._objective(orbits, base, mean), orbits),
+                Optimum(self._objective(orbits, base, mean), orbits, only_for=self.assumption(orbits)),
                 anchors=None,
                 embeddings=None,
             )
@@ -165,7 +165,7 @@ class Negatives(Loss):
                 scale=scale,
                 unique_minimiser=False,
             )
-            batches = Optimum(expected, orbits)
+            batches = Optimum(expected, orbits, only_for="" if drawn else self.assumption(orbits))
             if drawn and views == 1 and orbits.n_orbits > 1:
                 least = float(np.logaddexp(log(base) if base else -inf, log(k * weight) - 2 * scale))
                 batches = Optimum(expected, orbits, assumption="the two halves of a pair coincide", bound=least)

@@ -53,7 +53,8 @@ class Triplet(Loss):
         orbits = training.orbits
         share = 1.0 if training.instances else negative_share(orbits, self.sampling)
         sampling = "supervised" if training.instances else self.sampling
-        best = Optimum(Hinge(pair_mass(orbits, sampling), 1 - self.margin), orbits)
+        hinge = Hinge(pair_mass(orbits, sampling), 1 - self.margin)
+        best = Optimum(hinge, orbits, only_for=self.assumption(orbits))
         embeddings = None if training.batch is None else training.batch * training.views
         return Scale(
             share * self.margin,

@@ -70,6 +70,7 @@ class Optimum:
 
     Where nothing says that the views of a sample coincide it is one of two towers.  ``assumption`` completes 'if ...':
     what the program takes for granted without a theorem; ``bound`` is what holds without it, in nats an anchor.
+    ``only_for`` completes 'proven for ...': the embeddings that the bound of the program is about; empty where all.
     """
 
     objective: Objective | TwoTowers
@@ -78,6 +79,7 @@ class Optimum:
     plus: float = 0.0
     assumption: str = ""
     bound: float | None = None
+    only_for: str = ""
 
 
 @dataclass(frozen=True)

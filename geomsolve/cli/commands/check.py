@@ -26,7 +26,7 @@ from geomsolve.cli.options import (
 from geomsolve.cli.output import Output
 from geomsolve.cli.progress import training
 from geomsolve.cli.ranges import interval
-from geomsolve.cli.render import cosine_phrase
+from geomsolve.cli.render import cosine_phrase, holds_for
 from geomsolve.errors import InputError
 from geomsolve.questions.base import keys
 from geomsolve.questions.check import Check, CheckWeighting
@@ -114,7 +114,8 @@ def show(report: CheckReport, screen: Console, *, quiet: bool) -> None:
     if report.companion:
         screen.print(f"{loss}, which is not comparable with the plain loss's {number(predicted.value, 9)}.")
     else:
-        proof = "proven" if predicted.certified else "NOT PROVEN"
+        kept = holds_for(answer.assumption or "")[0] if isinstance(answer, ImbalanceReport) else ""
+        proof = f"{'proven' if predicted.certified else 'NOT PROVEN'}{kept}"
         bounds = f"predicted {number(predicted.value, 9)}; no features go below {number(predicted.lower_bound, 9)}"
         screen.print(f"{loss}; {bounds} ({proof}).")
     if isinstance(answer, ImbalanceReport):

@@ -21,7 +21,7 @@ from geomsolve.cli.options import (
     stacked,
 )
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import loss_phrase
+from geomsolve.cli.render import holds_for, loss_phrase
 from geomsolve.questions.levels import Levels
 from geomsolve.words import number
 
@@ -100,8 +100,15 @@ def proof(report: LevelsReport) -> str:
             f"NOT PROVEN: {number(report.optimum, 7)} stands for the optimum; all that is certain is "
             f"{number(report.lower_bound, 7)} or more."
         )
-    bound = f"no embedding goes below {number(report.lower_bound, 7)} (gap {report.gap:.1e})"
-    return f"{'Proven' if report.certified else 'NOT PROVEN'}: {bound}."
+    kept, others = holds_for(report.only_for or "")
+    such = "no such embedding" if kept else "no embedding"
+    bound = f"{such} goes below {number(report.lower_bound, 7)} (gap {report.gap:.1e})"
+    return f"{'Proven' if report.certified else 'NOT PROVEN'}{kept}: {bound}.{others}"
+
+
+def of_whom(report: LevelsReport) -> str:
+    """' of one encoder' where the optimum is about that alone, else nothing."""
+    return f" of {report.only_for.partition(',')[0]}" if report.only_for else ""
 
 
 def setting(report: LevelsReport) -> str:
@@ -143,7 +150,11 @@ def sentence(report: LevelsReport) -> str:
         )
     best, worst = number(report.optimum, 4), number(report.collapse, 4)
     if report.loss_value is None:
-        least = f"The best value, if {report.assumption}, is" if report.assumption else "The best possible value is"
+        least = (
+            f"The best value, if {report.assumption}, is"
+            if report.assumption
+            else f"The best possible value{of_whom(report)} is"
+        )
         least = "The best value is about" if report.expectation == "ratio" else least
         return f"{least} {best}; {worst} is total collapse, where {everything(report)} coincide."
     value = number(report.loss_value)
@@ -162,7 +173,7 @@ def sentence(report: LevelsReport) -> str:
             return f"{value} is the optimum, if {report.assumption}."
         if report.expectation == "ratio":
             return f"{value} is about the optimum, for which {best} stands."
-        return f"{value} is the optimum: no embedding does better."
+        return f"{value} is the optimum: no embedding{of_whom(report)} does better."
     if report.reading == "one batch":
         return (
             f"{value} is below {best}, the least mean over random batches, but by no more than a single batch may be: "
@@ -174,15 +185,16 @@ def sentence(report: LevelsReport) -> str:
         return f"{value} is below {best}, which stands for the optimum; whether it can be reached is not known."
     if report.reading == "below":
         bound = best if report.certified else number(report.lower_bound, 4)
+        two = ", or on two encoders" if report.only_for else ""
         return (
-            f"{value} is below {bound}, which no embedding can reach: your loss is computed with another temperature, "
-            "scale, batch or number of classes than stated here."
+            f"{value} is below {bound}, which no embedding{of_whom(report)} can reach: your loss is computed with "
+            f"another temperature, scale, batch or number of classes than stated here{two}."
         )
     if report.reading == "above":
         untrained = f"; untrained embeddings give {number(report.random_start, 4)}"
         return f"{value} is worse than total collapse, {worst}, where {everything(report)} coincide{untrained}."
     done = 100 * (1 - (report.position or 0.0))
-    least = f"the best value if {report.assumption}" if report.assumption else "the best possible"
+    least = f"the best value if {report.assumption}" if report.assumption else f"the best possible{of_whom(report)}"
     return f"{value} has covered {done:.0f} % of the way from total collapse, {worst}, to {least}, {best}."
 
 
@@ -205,7 +217,11 @@ def table(report: LevelsReport) -> Table:
         (
             report.optimum,
             "optimum",
-            (f"if {report.assumption}" if report.assumption else about + "the best any embedding can do")
+            (
+                f"if {report.assumption}"
+                if report.assumption
+                else f"{about}the best any embedding{of_whom(report)} can do"
+            )
             + (", balanced batches" if balanced else ""),
         ),
     ]

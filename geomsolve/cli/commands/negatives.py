@@ -73,7 +73,8 @@ def show(report: NegativesReport, screen: Console, *, quiet: bool) -> None:
     screen.print()
     tolerance = report.problem["tolerance"]
     proven = report.gap <= tolerance * max(1.0, abs(report.limit))
-    screen.print(f"The limit. {proof_lines(report.limit, report.lower_bound, report.gap, proven, tolerance)}")
+    limit = (report.limit, report.lower_bound, report.gap, proven, tolerance)
+    screen.print(f"The limit. {proof_lines(*limit, assumption=report.assumption or '')}")
     failed = [f"k = {row.negatives}" for row in report.rows if not row.certified]
     gap = f"largest gap {max(row.gap for row in report.rows):.1e}"
     screen.print(f"NOT PROVEN: R(k) for {listing(failed)} ({gap})." if failed else f"Every R(k) is proven too ({gap}).")
