@@ -49,6 +49,14 @@ def reading(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+@contextmanager
+def trying(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A line with what is being tried."""
+    with _bar(Console(stderr=True), SpinnerColumn(), TimeElapsedColumn(), quiet=quiet) as bar:
+        task = bar.add_task("solving", total=None)
+        yield lambda what: bar.update(task, description=f"trying another {what.replace('_', ' ')}")
+
+
 def with_progress(
     answers: Iterator[tuple[int, Row]], done: int, total: int, screen: Console, *, quiet: bool
 ) -> Generator[tuple[int, Row]]:

@@ -32,7 +32,7 @@ def figure(answer: dict[str, Any]) -> Any:
         axes.annotate("wanted", (answer["wanted_deg"], 1.0), (0, 13 if near else 3), color=FAINT, **above)
     for i, option in enumerate(options):
         angle = option[key]
-        fixed = option["resolved"] and option["unique"] is not False
+        fixed = option["fixed"]
         colour = FAINT if not fixed or abs(angle - now) < SAME else BLUE if angle > now else ORANGE
         if fixed:
             axes.plot([now, angle], [-i, -i], color=colour, linewidth=1.4)

@@ -12,6 +12,7 @@ from geomsolve.analyses.advise import AdviseReport, Option, advise, angles_of
 from geomsolve.cli.advice import LONGEST, closest, flags_of, gives_up, instruction
 from geomsolve.cli.options import Command, class_options, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output
+from geomsolve.cli.progress import trying
 from geomsolve.cli.render import holds_for, loss_phrase
 from geomsolve.questions.advise import WANTS, Advise
 from geomsolve.words import UNSEEN, listing, nats, number
@@ -38,7 +39,9 @@ def command(output: Output, **flags: Any) -> int:
     """
     problem = Advise(**split_loss(flags))
     output.notify(problem)
-    return output.deliver(advise(problem), show)
+    with trying(quiet=output.quiet) as tell:
+        report = advise(problem, progress=lambda change: tell(", ".join(change)))
+    return output.deliver(report, show)
 
 
 def show(report: AdviseReport, screen: Console, *, quiet: bool) -> None:
@@ -50,7 +53,7 @@ def show(report: AdviseReport, screen: Console, *, quiet: bool) -> None:
     now = angle_now(report)
     helping = [option for option in report.options if gains(report, option)]
     others = [option for option in report.options if option not in helping]
-    worse = [option for option in others if fixed(option) and angle(report, option) < now - WORTH]
+    worse = [option for option in others if option.fixed and angle(report, option) < now - WORTH]
     same = [option for option in others if option not in worse]
     helps = "What would widen the angles further" if report.reached else "What helps, best first"
     for title, options in ((helps, helping), ("What does nothing", same), ("What makes it worse", worse)):
@@ -131,7 +134,7 @@ def remedy(report: AdviseReport, best: Option) -> str:
     if "merge" in best.change:
         return f"{change}: the closest two of the classes that count {apart(angle(report, best))}."
     then = f"{change} ({flags_of(best.change)}), and {those} {apart(angle(report, best))}"
-    if report.now.unique is False:
+    if not report.settled and report.now.resolved:
         return f"{then}; now the loss is equally content with many geometries."
     now = apart(angle_now(report))
     return f"{then}; now they {now}{', where no classifier tells them apart' if now.endswith('point') else ''}."
@@ -185,12 +188,7 @@ def degrees(option: Option, value: float | None) -> str:
     """An angle in a table; open where the loss does not fix it."""
     if value is None:
         return "-"
-    return f"{value:.1f}°" if fixed(option) else "open"
-
-
-def fixed(option: Option) -> bool:
-    """Whether the loss fixes the angles, as far as is known."""
-    return option.resolved and option.unique is not False
+    return f"{value:.1f}°" if option.fixed else "open"
 
 
 def looked_at(option: Option) -> str:
@@ -213,8 +211,7 @@ def meaning(report: AdviseReport) -> str:
     parts = [f"{smallest:.1f}° of all classes"]
     if minority is not None:
         parts.insert(0, f"{minority:.1f}° of the smaller ones")
-    settled = now.resolved and now.unique is not False and now.structure.kind != "degenerate"
-    stood = " and ".join(parts) if settled else "open, as the loss is content with many geometries"
+    stood = " and ".join(parts) if report.settled else "open, as the loss is content with many geometries"
     stands = f"Angles are the smallest between two classes; now {stood}. "
     if now.simplex_excess is None:
         return stands.rstrip()
@@ -237,8 +234,8 @@ def how_sure(report: AdviseReport) -> list[str]:
         kept, others = holds_for(assumption)
         whose = "All this holds" if len(rows) == len(report.options) else f"That of {listing(rows)} holds"
         lines.append(f"{whose}{kept}.{others}")
-    if any(option.unique is False for option in report.options):
-        lines.append("Open: the loss is equally content with many geometries, so that it fixes no angle.")
+    if not all(option.fixed for option in report.options):
+        lines.append("Open: the loss fixes no angle, as it is equally content with many geometries, or hardly has any.")
     if report.problem.get("dim") is None:
         used = "one is" if report.now.rank == 1 else f"{report.now.rank} are"
         lines.append(f"More dimensions of the embedding change nothing: {used} all that is used.")
