@@ -57,6 +57,44 @@ def test_one_pair_of_equal_classes_ranges_further_than_their_mean():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
+    ("margin", "low", "high"),
+    [
+        # .5, .2, .2, .1 supervised: pair 2-3 has the mass .2 (.2/.8) 2 = .1, pair 3-4 .2 (.1/.8) + .1 (.2/.9) = .17/3.6
+        (1.0, -1.0, (1e-2, 1e-3 * 3.6 / 0.17)),
+        (0.5, -1.0, (0.51, 0.5 + 1e-3 * 3.6 / 0.17)),
+    ],
+)
+def test_hinges_jump_from_slack_unspent_to_overspent_and_yet_their_ranges_are_tight(margin, low, high):
+    """Where no cosine need cost anything, all of the slack goes to one pair: the knee plus slack / mass."""
+    loss, orbits = make_loss("triplet", {"margin": margin}), Orbits.of((0.5, 0.2, 0.2, 0.1))
+    for places, end in zip(((1, 2), (2, 3)), high, strict=True):
+        found = range_for(loss, orbits, *places, 1e-3)
+        assert found.certified
+        assert (found.low, found.high) == pytest.approx((low, end), abs=1e-6)
+
+
+@pytest.mark.slow
+def test_a_hinge_that_must_be_paid_agrees_with_the_full_size_program():
+    """Straight in cvxpy: margin 1.5, four classes, some of which must be nearer than the knee, -1/2."""
+    cp = pytest.importorskip("cvxpy")
+    p, slack = np.array([0.5, 0.2, 0.2, 0.1]), 1e-3
+    mass = np.outer(p / (1 - p), p) * (1 - np.eye(4))
+    gram = cp.Variable((4, 4), PSD=True)
+    loss, unit = cp.sum(cp.multiply(mass, cp.pos(gram + 0.5))), cp.diag(gram) == 1
+    best = cp.Problem(cp.Minimize(loss), [unit]).solve(solver="CLARABEL")
+    triplet = make_loss("triplet", {"margin": 1.5})
+    for a, b in ((0, 1), (1, 2), (2, 3)):
+        ends = [
+            sign * cp.Problem(cp.Maximize(sign * gram[a, b]), [unit, loss <= best + slack]).solve(solver="CLARABEL")
+            for sign in (-1, 1)
+        ]
+        found = range_for(triplet, Orbits.of(p), a, b, slack)
+        assert found.certified
+        assert (found.low, found.high) == pytest.approx(ends, abs=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
     ("name", "parameters", "proportions"),
     [
         ("supcon", {"temperature": 0.5}, (0.6, 0.2, 0.2)),

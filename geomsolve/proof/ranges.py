@@ -168,27 +168,32 @@ def _end(
     """
     if reached(optimum):
         return 1.0, 1.0
-    middle = float(np.sum(weights * optimum))
-    best, attained = 1.0, middle
-    near, tilt, slope = optimum, slack / FIRST, 2.0
+    best, near, tilt, slope = 1.0, optimum, slack / FIRST, 2.0
+    inner, outer = (0.0, float(np.sum(weights * optimum))), (inf, 1.0)  # spent and statistic, within and beyond
+    attained = inner[1]
     below, above, width = 0.0, inf, inf
     before: tuple[float, float] | None = None
     for _ in range(MOST_STEPS):
         near, lower = minimise(Tilted(objective, -tilt * weights), orbits, near)
         spent = (objective.value(near) - value) / slack
         best = min(best, (value + slack - lower) / tilt)
-        part = min(1.0, 1 / spent) if spent > 0 else 1.0  # F is convex: so far towards it the slack suffices
-        attained = max(attained, part * float(np.sum(weights * near)) + (1 - part) * middle)
+        here = (spent, float(np.sum(weights * near)))
+        if spent <= 1:
+            inner = max(inner, here, key=lambda point: point[1])
+        else:
+            outer = min(outer, here)
+        part = (1 - inner[0]) / (outer[0] - inner[0])  # F is convex: so far from one to the other the slack suffices
+        attained = max(attained, inner[1], inner[1] + part * (outer[1] - inner[1]))
         below, above = (max(below, tilt), above) if spent <= 1 else (below, min(above, tilt))
         if best >= 1 and attained > NEARLY and reached(near):
             return 1.0, 1.0
         if abs(spent - 1) <= SPENT or attained >= best - ENOUGH:
             break
-        here = (log(tilt), log(max(spent, 1e-12)))
-        if before is not None and here[0] != before[0] and here[1] != before[1]:
-            slope = max(0.05, (here[1] - before[1]) / (here[0] - before[0]))
-        before = here
-        tilt = exp(here[0] - min(5.0, max(-5.0, here[1] / slope)))
+        now = (log(tilt), log(max(spent, 1e-12)))
+        if before is not None and now[0] != before[0] and now[1] != before[1]:
+            slope = max(0.05, (now[1] - before[1]) / (now[0] - before[0]))
+        before = now
+        tilt = exp(now[0] - min(5.0, max(-5.0, now[1] / slope)))
         stuck, width = above / max(below, TINY) > width**0.5, above / max(below, TINY)
         if below > 0 and above < inf and (stuck or not below < tilt < above):
             tilt = (below * above) ** 0.5

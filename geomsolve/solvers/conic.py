@@ -123,6 +123,8 @@ def solve_conic(objective: Objective, orbits: Orbits, *, tolerance: float) -> So
             continue
         cosines = from_quotient(orbits, np.asarray(quotient.value, dtype=np.float64))
         slopes = None if hinge is None else np.asarray(hinge.dual_value, dtype=np.float64)
+        if slopes is not None and form.linear.size:  # slopes are of the whole loss, not of its kinks alone
+            slopes = slopes + form.linear
         certificate = certify(objective, orbits, cosines, slopes=slopes, tolerance=tolerance)
         if best is None or certificate.gap < best[0]:
             best = certificate.gap, Solution(cosines, "conic", iterations, slopes, note=f"cvxpy with {solver}")
