@@ -72,6 +72,15 @@ def test_a_sweep_shows_the_widest_range_of_every_point(run, tmp_path):
     assert "widest range" in said
 
 
+@pytest.mark.slow
+def test_of_many_sizes_only_those_asked_about_are_said_to_be_settled(run):
+    many = ("--counts", ",".join(str(n) for n in range(10, 24)))
+    sweep = run("sweep", *many, "--over", "temperature=0.5,1", "--slack", 1e-6)
+    assert "every cosine asked about is settled to 0.1 at all 2 points" in " ".join(sweep.stdout.split())
+    threshold = run("threshold", *many, "--slack", 1e-6, "--quiet").stdout
+    assert "every cosine asked about is settled to 0.1 from temperature" in " ".join(threshold.split())
+
+
 def test_a_sweep_of_two_equal_classes_agrees_with_the_closed_form():
     report = solve(Sweep(classes=2, over={"temperature": [0.1, 0.2, 0.5, 2.0]}, slack=1e-4))
     for row in report.rows:

@@ -9,6 +9,9 @@ import pytest
 from scipy.optimize import brentq
 
 from geomsolve import Imbalance, InputError, Realizable, solve
+from geomsolve.analyses.ranges import PairRange, Ranges
+from geomsolve.cli.ranges import closing, opening
+from geomsolve.proof.ranges import Range
 
 THREE = ("imbalance", "--props", "0.7,0.2,0.1")
 
@@ -36,6 +39,29 @@ def test_a_person_reads_what_is_open_and_what_is_settled(run):
     opened = " ".join(run(*THREE, "--slack", 1e-4).stdout.split())
     assert "no angle is settled" in opened
     assert "from -1.000 to +0.200" in opened
+
+
+def test_nothing_is_said_of_the_smallest_angle_that_no_three_points_have(run):
+    """Pair 2-3 may stand at 180 degrees, but then another angle is the smallest: never more than 120 of three."""
+    said = " ".join(run(*THREE, "--slack", 1e-4).stdout.split())
+    assert "The smallest angle at the optimum, 115.7° between classes 2 and 3: this pair may be anywhere from" in said
+    assert "smallest angle, 115.7°" not in said
+
+
+def test_bounds_that_are_not_known_to_be_reached_are_not_said_to_be():
+    loose, tight = Range(-1.0, 0.5, certified=False), Range(-1.0, 0.5, certified=True)
+
+    def said(*found, complete=True, mean=None):
+        pairs = tuple(PairRange(("a", str(n)), 0.0, range_) for n, range_ in enumerate(found))
+        ranges = Ranges(1e-4, pairs, complete, mean, pairs[0])
+        return opening(ranges), " ".join(closing(ranges))
+
+    assert all("may be anywhere from" in text for text in said(tight))
+    assert "some come to each end" in said(tight, mean=tight)[1]
+    assert not any("may be anywhere" in text for text in said(loose, tight))
+    assert "no angle is proven to be settled" in said(loose, tight)[0]
+    assert "some ends may not be reached" in said(tight, mean=loose)[1]
+    assert "no angle asked about is settled" in said(tight, complete=False)[0]
 
 
 @pytest.mark.slow
@@ -107,7 +133,7 @@ def test_a_long_tailed_set_has_the_published_range(run):
 def test_the_smallest_angle_has_its_range_where_one_pair_has_it(run):
     said = " ".join(run(*THREE, "-t", 0.5, "--slack", 1e-4).stdout.split())
     low, high = (math.degrees(math.acos(x)) for x in (-0.1571239416, -0.2334630729))
-    assert f"between classes 2 and 3, may be anywhere from {low:.1f}° to {high:.1f}°." in said
+    assert f"between classes 2 and 3: this pair may be anywhere from {low:.1f}° to {high:.1f}°." in said
     assert "smallest angle" not in run("imbalance", "--props", "4*0.25", "-t", 0.5, "--slack", 1e-4).stdout
 
 

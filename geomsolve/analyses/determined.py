@@ -7,7 +7,7 @@ most eps above the optimum, is at most w wide.
 That a range is no wider than it is said to be is proven, so a temperature called settled is.  Widths are not monotone
 in the temperature and no order of them is assumed: the search walks in steps, and a stretch that begins and ends within
 a step is not seen.  The walk follows the pair that the loss holds least, by its curvature; where it ends, all pairs are
-looked at, and one that is wider is followed too.
+looked at, and one that is wider is followed too.  With many distinct proportions these are the most telling pairs.
 
 Symbols: eps ``slack``, w ``width``.
 """

@@ -124,7 +124,7 @@ def ranges(
         mean = range_of(objective, orbits, mean_weights(orbits, chosen), cosines, slack, minimise)
     nearest = found[closest[0]] if closest else None
     noun = "labels" if samples else "classes"
-    return Ranges(slack, tuple(found.values()), orbits.n_orbits <= ALL_ORBITS, mean, nearest, noun)
+    return Ranges(slack, tuple(found.values()), all_asked(orbits), mean, nearest, noun)
 
 
 def range_around(bind: Bind, orbits: Orbits, cosines: FloatArray, slack: float, pair: tuple[int, int]) -> Range:
@@ -143,7 +143,12 @@ def widest_range(bind: Bind, orbits: Orbits, cosines: FloatArray, slack: float) 
 
 def asked_about(objective: Objective, orbits: Orbits, cosines: FloatArray) -> list[tuple[int, int]]:
     """Every pair of distinct proportions where these are few, else the most telling ones."""
-    return every_pair(orbits) if orbits.n_orbits <= ALL_ORBITS else telling_pairs(objective, orbits, cosines)
+    return every_pair(orbits) if all_asked(orbits) else telling_pairs(objective, orbits, cosines)
+
+
+def all_asked(orbits: Orbits) -> bool:
+    """Whether every pair of distinct proportions is asked about."""
+    return orbits.n_orbits <= ALL_ORBITS
 
 
 def smallest_angle(orbits: Orbits, cosines: FloatArray, *, samples: bool = False) -> list[tuple[int, int]]:

@@ -21,7 +21,7 @@ import numpy as np
 from geomsolve.analyses.imbalance import SAME, best_in_dimension, flat_limit
 from geomsolve.analyses.merging import structure_at
 from geomsolve.analyses.named import loss_of
-from geomsolve.analyses.ranges import refuse_ranges, widest_range
+from geomsolve.analyses.ranges import all_asked, refuse_ranges, widest_range
 from geomsolve.analyses.threshold import UNITS, Classes, collapse_changes, path_over, with_majority
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
@@ -49,7 +49,8 @@ class SweepReport(Report):
     ``lower_bound``, ``gap``, ``certified``, ``structure``, ``groups``, extreme cosines and angles, ``rank`` and
     ``rarest_angle_deg``, the angle between the two least frequent classes, and ``simplex_excess``, what the regular
     simplex would lose in nats (None where that does not arise); with a slack also ``widest``, how wide the widest range
-    of a cosine is, and ``widest_pair``, the names of its classes.  ``collapse`` lists where full minority
+    of a cosine is, ``widest_pair``, the names of its classes, and ``widest_complete``: no pair of distinct proportions
+    was left out.  ``collapse`` lists where full minority
     collapse sets in or ends along the first parameter, within its range, for every value of the second; None where
     that parameter has no such thresholds.  ``assumption`` completes 'for ...': the embeddings that the proofs are
     about, None where about all.
@@ -160,6 +161,7 @@ def sweep(problem: Sweep) -> SweepReport:
             refuse_ranges(objective)
             pair, range_ = widest_range(varied.objective, orbits, answer.solution.cosines, problem.slack)
             figures |= {"widest": range_.width, "widest_pair": [problem.class_names[a] for a in pair]}
+            figures["widest_complete"] = all_asked(orbits)
         rows.append({**point, **figures})
     return SweepReport(
         problem=understood(problem, loss=loss.written),

@@ -22,7 +22,7 @@ import numpy as np
 from geomsolve.analyses.determined import settled_window
 from geomsolve.analyses.merging import PARTIAL_ORBITS, merging_path
 from geomsolve.analyses.named import loss_of
-from geomsolve.analyses.ranges import SETTLED
+from geomsolve.analyses.ranges import SETTLED, all_asked
 from geomsolve.analyses.remedies import Remedy, remedy
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
@@ -170,7 +170,8 @@ class ThresholdReport(Report):
     ``remedy``: what helps where the problem as given is collapsed.
     ``determined`` says where every cosine is settled, if that was asked: ``over``, ``value`` (from where on, None where
     that was not found), ``until`` (None: not found to end), ``slack``, ``width``, the ``pair`` that settles last, how
-    wide its range is (``widest``) and where (``at``); where nothing settles, where it is least wide.
+    wide its range is (``widest``) and where (``at``); where nothing settles, where it is least wide; ``complete`` if
+    no pair of distinct proportions was left out.
     """
 
     command: ClassVar[str] = "threshold"
@@ -250,6 +251,7 @@ def threshold(problem: Threshold) -> ThresholdReport:
             "pair": [names[a] for a in window.pair],
             "at": window.at,
             "widest": window.width,
+            "complete": all_asked(orbits),
         }
     collapsed = _collapsed_now(path) if objective.decides and has_majority(orbits) else False
     return ThresholdReport(

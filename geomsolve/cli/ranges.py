@@ -42,14 +42,22 @@ def show(ranges: Ranges, screen: Console, embedding: str = "embedding") -> None:
 def opening(ranges: Ranges) -> str:
     """What a loss within the slack says about the angles, in one sentence."""
     widest = ranges.widest
+    asked = "" if ranges.complete else " asked about"
     within = f"Within {number(ranges.slack, 3)} nats of the optimum"
     if widest.range.width <= SETTLED:
         return f"{within} every cosine asked about is settled to {widest.range.width:.2g}."
-    told = f"the cosine of {ranges.noun} {' and '.join(widest.classes)} may be anywhere from {interval(widest.range)}"
+    told = f"the cosine of {ranges.noun} {' and '.join(widest.classes)} {may_be(widest.range)} {interval(widest.range)}"
     narrow = ranges.narrowest
     if narrow.range.width > SETTLED:
-        return f"{within} no angle is settled: {told}; do not read digits into the grid above."
+        tight = all(pair.range.certified for pair in ranges.pairs)
+        settled = "is settled" if tight else "is proven to be settled"
+        return f"{within} no angle{asked} {settled}: {told}; do not read digits into the grid above."
     return f"{within} {told}; that of {' and '.join(narrow.classes)} is settled to {narrow.range.width:.2g}."
+
+
+def may_be(range_: Range) -> str:
+    """'may be anywhere from', where both ends are attained."""
+    return "may be anywhere from" if range_.certified else "is proven to be nowhere but from"
 
 
 def table(ranges: Ranges) -> Table:
@@ -100,10 +108,13 @@ def closing(ranges: Ranges, embedding: str = "embedding") -> list[str]:
     if (near := ranges.nearest) is not None:
         low, high = angle_degrees(near.range.high), angle_degrees(near.range.low)
         whose = f"{angle_degrees(near.cosine):.1f}° between {ranges.noun} {' and '.join(near.classes)}"
-        lines.append(f"The smallest angle, {whose}, may be anywhere from {low:.1f}° to {high:.1f}°.")
+        lines.append(
+            f"The smallest angle at the optimum, {whose}: this pair {may_be(near.range)} {low:.1f}° to {high:.1f}°."
+        )
     if ranges.minority_mean is not None:
         lines.append(f"Mean cosine among all classes but the largest: {interval(ranges.minority_mean)}.")
-    tight = all(pair.range.certified for pair in ranges.pairs)
+    means = () if ranges.minority_mean is None else (ranges.minority_mean,)
+    tight = all(range_.certified for range_ in (*means, *(pair.range for pair in ranges.pairs)))
     proof = f"Proven: no {embedding} within that loss leaves a range"
     lines.append(f"{proof}{', and some come to each end' if tight else '; some ends may not be reached'}.")
     if not ranges.complete:

@@ -214,12 +214,13 @@ def settled(report: SweepReport) -> str:
     close = [row["widest"] <= SETTLED for row in report.rows]
     least = min(row["widest"] for row in report.rows)
     points = counted(len(close), "point")
+    every = "every cosine" if all(row["widest_complete"] for row in report.rows) else "every cosine asked about"
     if not any(close):
         return f"{within} the geometry is settled at none of {points}: some cosine may vary by {least:.2g} everywhere."
     width = number(SETTLED)
     if len(report.over) == 2 or all(close):
         where = f"all {points}" if all(close) else f"{sum(close)} of {points}"
-        return f"{within} every cosine is settled to {width} at {where}."
+        return f"{within} {every} is settled to {width} at {where}."
     (name,) = report.over
     rows = sorted(zip([row[name] for row in report.rows], close, strict=True))
     runs = [[x for x, _ in run] for inside, run in itertools.groupby(rows, key=lambda row: row[1]) if inside]
@@ -232,7 +233,7 @@ def settled(report: SweepReport) -> str:
             for run in runs
         ]
     )
-    return f"{within} every cosine is settled to {width} {where}, among the points looked at."
+    return f"{within} {every} is settled to {width} {where}, among the points looked at."
 
 
 def table(report: SweepReport) -> Table:

@@ -151,15 +151,16 @@ def settled(found: dict[str, Any]) -> str:
     """From which temperature on the loss settles every cosine, in one sentence."""
     within, width = f"Within {number(found['slack'], 3)} nats of the optimum", number(found["width"], 3)
     pair = f"classes {' and '.join(found['pair'])}"
+    every = "every cosine" if found["complete"] else "every cosine asked about"
     if found["value"] is None:
         return (
-            f"{within} no temperature from {number(FIRST)} to {number(HIGHEST)} was found at which every cosine is "
+            f"{within} no temperature from {number(FIRST)} to {number(HIGHEST)} was found at which {every} is "
             f"settled to {width}: that of {pair} varies by {found['widest']:.2g} even at {number(found['at'], 3)}."
         )
     end = "" if found["until"] is None else f" to {number(found['until'], 4)}"
     start = f"from temperature {number(found['value'], 4)}{end or ' on'}"
     last = "" if found["value"] <= LOWEST else f"; the last to settle is that of {pair}"
-    return f"{within} every cosine is settled to {width} {start}{last}."
+    return f"{within} {every} is settled to {width} {start}{last}."
 
 
 def whereabouts(report: ThresholdReport) -> str:
