@@ -236,7 +236,9 @@ class Judge:
         )
 
     def rank(self, option: Option) -> tuple[Any, ...]:
-        """Best first: what helps and reaches, by the angle wanted; giving up classes comes last of what helps."""
+        """Best first: what helps and reaches, by the angle wanted.  Another loss comes after what keeps this one, and
+        giving up classes after all else that helps."""
         angle = option.minority_angle_deg if self.problem.wanted.smaller else option.min_angle_deg
         angle = option.min_angle_deg if angle is None else angle
-        return (not option.helps, "merge" in option.change, not option.reached, -round(angle, 4))
+        other = option.helps and "loss" in option.change
+        return (not option.helps, "merge" in option.change, not option.reached, other, -round(angle, 4))

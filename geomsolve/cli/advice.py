@@ -57,13 +57,11 @@ def gives_up(change: dict[str, Any], now: dict[str, Any]) -> str:
     before = now.get(key)
     more = before is not None and before != "inf" and not isinstance(value, str) and value > float(before)
     return {
-        "temperature": "near negatives count less" if more else "only near negatives count",
+        "temperature": "near ones count less" if more else "only the nearest count",
         "sampler": "rare samples repeat",
-        "anchor_weights": "few samples carry the loss",
-        "denominator": "frequent classes repel less",
-        "logit_adjust": "rare classes repel less"
-        if key == "logit_adjust" and value > 0
-        else "frequent classes repel less",
+        "anchor_weights": "leans on few samples",
+        "denominator": "big classes repel less",
+        "logit_adjust": "rare classes repel less" if key == "logit_adjust" and value > 0 else "big classes repel less",
         "batch": "memory" if more else "fewer negatives a step",
         "views": "time and memory" if more else "fewer positives a step",
         "negatives": "time and memory" if more else "fewer negatives a step",

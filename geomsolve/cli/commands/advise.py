@@ -115,8 +115,10 @@ def sentence(report: AdviseReport) -> str:
         opening = f"{now.problem['loss']['name']} does not say where the classes go, so that only another loss helps. "
         return opening + (remedy(report, best) if best else "None of them reaches what is wanted.")
     if indifferent(report):
-        said = remedy(report, best) if best else ""
-        return f"{flat(report)} If angles matter all the same: {said[0].lower()}{said[1:]}" if best else flat(report)
+        if best is None or report.reached:
+            return flat(report)
+        said = remedy(report, best)
+        return f"{flat(report)} If angles matter all the same: {said[0].lower()}{said[1:]}"
     if report.reached:
         return f"Nothing needs to change: {who(report)} {apart(angle_now(report))}, and {wanted(report)} were wanted."
     if best is None:
@@ -237,7 +239,7 @@ def how_sure(report: AdviseReport) -> list[str]:
     if not all(option.fixed for option in report.options):
         lines.append("Open: the loss fixes no angle, as it is equally content with many geometries, or hardly has any.")
     if report.problem.get("dim") is None:
-        used = "one is" if report.now.rank == 1 else f"{report.now.rank} are"
+        used = "one is" if report.now.rank == 1 else f"{report.now.rank:,} are"
         lines.append(f"More dimensions of the embedding change nothing: {used} all that is used.")
     return lines
 
