@@ -163,3 +163,12 @@ def test_settings_found_for_a_level_are_those_of_one_encoder(run):
     assert run(*flags, "--json").json["assumption"].startswith("one encoder")
     text = " ".join(run(*flags).stdout.split())
     assert "The optimum is proven for one encoder, which embeds anchors and negatives alike." in text
+
+
+@pytest.mark.slow
+def test_what_descent_is_compared_with_is_proven_for_one_encoder(run):
+    pytest.importorskip("torch")
+    flags = ("check", "--props", PROPS, "--steps", 5, "--samples", 20, "--device", "cpu", "-t", 1)
+    said = " ".join(run(*flags, "--loss", "infonce", "--negatives", 1).stdout.split())
+    assert "(proven for one encoder, which embeds anchors and negatives alike)" in said
+    assert "(proven)" in " ".join(run(*flags).stdout.split())
