@@ -73,6 +73,20 @@ def test_hinges_jump_from_slack_unspent_to_overspent_and_yet_their_ranges_are_ti
         assert (found.low, found.high) == pytest.approx((low, end), abs=1e-6)
 
 
+def test_a_jump_is_found_where_two_geometries_tie():
+    """One tilt within, one beyond, and a few to their tie; not forty halves."""
+    loss, orbits = make_loss("triplet", {"margin": 0.5}), Orbits.of((0.5, 0.3, 0.2))
+    optimum = solve_objective(loss.objective(orbits), orbits).solution.cosines
+    tilts = []
+
+    def counted(objective, *rest):
+        tilts.append(objective)
+        return minimise(objective, *rest)
+
+    assert pair_range(loss.objective(orbits), orbits, 1, 2, optimum, 1e-3, counted).certified
+    assert len(tilts) <= 12
+
+
 @pytest.mark.slow
 def test_a_hinge_that_must_be_paid_agrees_with_the_full_size_program():
     """Straight in cvxpy: margin 1.5, four classes, some of which must be nearer than the knee, -1/2."""

@@ -121,7 +121,11 @@ def ranges(
     mean = None
     if has_majority(orbits) and not samples:
         chosen = (np.arange(orbits.n_orbits) > 0).astype(np.float64)
-        mean = range_of(objective, orbits, mean_weights(orbits, chosen), cosines, slack, minimise)
+        minorities = [(a, b) for a, b in found if orbits.index[a] > 0 and orbits.index[b] > 0]
+        if orbits.n_classes == 3:  # the mean is of one pair
+            mean = found[minorities[0]].range
+        else:
+            mean = range_of(objective, orbits, mean_weights(orbits, chosen), cosines, slack, minimise)
     nearest = found[closest[0]] if closest else None
     noun = "labels" if samples else "classes"
     return Ranges(slack, tuple(found.values()), all_asked(orbits), mean, nearest, noun)

@@ -164,7 +164,8 @@ def _end(
     ``reached(near)`` says whether a geometry near the given one has the statistic 1 within the slack.
 
     The root of F(G_s) - F* = slack is found by the secant rule in logarithms, since near the optimum the excess mostly
-    grows like s^2; by halves where that does not shrink the bracket.
+    grows like s^2; by halves where that does not shrink the bracket.  With kinks F(G_s) may jump: then, instead of
+    halves, at the tilt where the best geometries within and beyond the slack tie, and the bound is between them.
     """
     if reached(optimum):
         return 1.0, 1.0
@@ -196,5 +197,6 @@ def _end(
         tilt = exp(now[0] - min(5.0, max(-5.0, now[1] / slope)))
         stuck, width = above / max(below, TINY) > width**0.5, above / max(below, TINY)
         if below > 0 and above < inf and (stuck or not below < tilt < above):
-            tilt = (below * above) ** 0.5
+            tie = 0.0 if outer[1] <= inner[1] else slack * (outer[0] - inner[0]) / (outer[1] - inner[1])
+            tilt = tie if not objective.smooth and below < tie < above else (below * above) ** 0.5
     return best, attained
