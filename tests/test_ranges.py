@@ -134,7 +134,7 @@ def test_no_geometry_within_the_slack_is_outside(name, parameters, proportions, 
         points /= np.linalg.norm(points, axis=1, keepdims=True)
         gram = points @ points.T
         near, far = 0.0, 1.0  # the loss is convex along the segment
-        for _ in range(40):
+        for _ in range(16):
             middle = (near + far) / 2
             inside = objective.value((1 - middle) * optimum + middle * gram) <= value + slack
             near, far = (middle, far) if inside else (near, middle)
