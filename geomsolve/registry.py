@@ -127,8 +127,11 @@ def exponent(**words: float) -> Values:
     return Values(kind, f"a number from 0 to 2, or {' or '.join(sorted(words))}")
 
 
-def per_class(*rules: str) -> Values:
-    """Positive numbers, one a class, or a rule by name; a rule ``name:`` takes a number between 0 and 1 behind it."""
+def per_class(*rules: str, zero: bool = False) -> Values:
+    """Positive numbers, one a class, or a rule by name; a rule ``name:`` takes a number between 0 and 1 behind it.
+
+    With ``zero`` some of the numbers, though not all, may be 0.
+    """
     plain = [rule for rule in rules if not rule.endswith(":")]
     numbered = [rule for rule in rules if rule.endswith(":")]
 
@@ -141,11 +144,12 @@ def per_class(*rules: str) -> Values:
                 return value
             raise ValueError("no such rule")
         numbers = tuple(float(_no_truth_value(x)) for x in value)
-        if not numbers or not all(math.isfinite(x) and x > 0 for x in numbers):
+        if not any(numbers) or not all(math.isfinite(x) and (x > 0 or (zero and x == 0)) for x in numbers):
             raise ValueError("numbers must be positive")
         return numbers
 
     wanted = f"{', '.join([*plain, *(f'{rule}BETA' for rule in numbered)])}, or positive numbers, one a class"
+    wanted += ", some of which may be 0" if zero else ""
     numbers = {"type": "array", "items": {"type": ["number", "string"]}, "minItems": 1}
     schema = WithJsonSchema({"anyOf": [{"type": "string"}, numbers]})
     return Values(Annotated[Any, BeforeValidator(read), schema], wanted, listed=True)

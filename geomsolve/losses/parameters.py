@@ -41,7 +41,7 @@ SAMPLER = Parameter(
 ANCHOR_WEIGHTS = Parameter(
     "anchor_weights",
     ("--anchor-weights",),
-    per_class("balanced", "effective:"),
+    per_class("balanced", "effective:", zero=True),
     "balanced|effective:BETA|LIST",
     "Class weights of the loss: all classes alike in sum, by effective number of samples, or a list or @file.",
 )

@@ -159,9 +159,10 @@ class SupCon(Loss):
             strict = int(np.sum(n * (counts == 1))) < 2
             return LogSum(orbits.others * counts, counts - 1, mass, scale, unique_minimiser=strict)
         q, w, v = self.rebalance.by_orbit(orbits)
+        heard = int(np.sum(n * (w == 0))) < 2  # the cosine of two classes that are no anchors does not enter
         if self.batch is None:
             weights = orbits.others * v * np.exp(scale * self.rebalance.margins(orbits))
-            return LogSum(weights, v, n * w, scale, unique_minimiser=True)
+            return LogSum(weights, v, n * w, scale, unique_minimiser=heard)
         assert self.views is not None
         if self.replacement == "no":
             return self._without_replacement(orbits, self.batch, self.views)
@@ -175,7 +176,7 @@ class SupCon(Loss):
             factor=self.views,
             negatives=self.batch - 1,
             scale=scale,
-            unique_minimiser=True,
+            unique_minimiser=heard,
         )
 
     @property
