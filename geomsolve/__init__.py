@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from geomsolve.analyses.capacity import CapacityReport
     from geomsolve.analyses.check_report import CheckReport
     from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
+    from geomsolve.analyses.design_report import DesignReport
     from geomsolve.analyses.diversity import DiversityReport
     from geomsolve.analyses.find_levels import FoundLevelsReport
     from geomsolve.analyses.imbalance import ImbalanceReport
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from geomsolve.questions.capacity import Capacity
     from geomsolve.questions.check import Check, CheckWeighting
     from geomsolve.questions.compare import Compare
+    from geomsolve.questions.design import Design
     from geomsolve.questions.diversity import Diversity
     from geomsolve.questions.imbalance import Imbalance
     from geomsolve.questions.levels import Levels
@@ -61,6 +63,8 @@ _HOMES = {
     "CheckpointsReport": "geomsolve.analyses.compare_report",
     "Compare": "geomsolve.questions.compare",
     "CompareReport": "geomsolve.analyses.compare_report",
+    "Design": "geomsolve.questions.design",
+    "DesignReport": "geomsolve.analyses.design_report",
     "Diversity": "geomsolve.questions.diversity",
     "DiversityReport": "geomsolve.analyses.diversity",
     "FoundLevelsReport": "geomsolve.analyses.find_levels",
@@ -103,6 +107,8 @@ __all__ = [
     "CheckpointsReport",
     "Compare",
     "CompareReport",
+    "Design",
+    "DesignReport",
     "Diversity",
     "DiversityReport",
     "FoundLevelsReport",

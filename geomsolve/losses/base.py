@@ -20,6 +20,7 @@ from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.levels import Course, Scale, Training
+from geomsolve.objectives.rebalanced import Rebalance
 from geomsolve.registry import LOSSES, Choice, Registry
 
 ONE_ENCODER = "one encoder, which embeds anchors and negatives alike; two encoders, as in CLIP, may go lower"
@@ -62,6 +63,11 @@ class Loss(Choice):
     def orbits(self, proportions: ArrayLike, counts: ArrayLike | None = None) -> Orbits:
         """Classes (K,) grouped as the loss tells them apart: those of equal proportion, unless it knows more."""
         return Orbits.of(proportions, counts)
+
+    @property
+    def rebalance(self) -> Rebalance | None:
+        """Who counts how much, for a loss in which that can be said class by class."""
+        return None
 
     def levels(self, training: Training) -> Scale:
         """Total collapse, random start and the optimum; raises :class:`InputError` where these are not known."""

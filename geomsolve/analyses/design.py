@@ -1,0 +1,323 @@
+"""Which weights make a loss want this geometry?  The inverse program, with a proof either way.
+
+Weights that are found are fed back to the loss, whose ordinary certificate at the target is the proof.  That there
+are none is proven by multipliers (``proof/farkas.py``): for anchor masses where the program has them, and for whatever
+is changed where no forces that push every two classes apart cancel at the target.  Else nothing is claimed, and the
+nearest geometry that a search found is shown (``analyses/nearest.py``).
+
+Symbols: w ``anchors``, v ``denominators``, m ``margins``, G ``target``, N ``basis``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geomsolve.analyses.design_report import DesignReport, alone
+from geomsolve.analyses.named import loss_of
+from geomsolve.analyses.nearest import MOST_FREE, Nearest, search
+from geomsolve.errors import InputError
+from geomsolve.gram.orbits import Orbits
+from geomsolve.gram.simplex import simplex_cosine
+from geomsolve.gram.structure import classify
+from geomsolve.gram.types import FloatArray
+from geomsolve.losses import REGISTRY, Loss
+from geomsolve.objectives.rebalanced import Rebalance
+from geomsolve.proof.certificate import Certificate, certify, unbalanced
+from geomsolve.proof.farkas import Refutation, refutation
+from geomsolve.questions.design import SIMPLEX, Design
+from geomsolve.report import understood
+from geomsolve.solvers import inverse
+from geomsolve.words import listing
+
+SET_BY = {
+    "anchors": ("anchor_weights",),
+    "denominators": ("denominator",),
+    "both": ("anchor_weights", "denominator"),
+    "margins": ("pair_margin",),
+}
+"""What is designed -> the parameters of the loss that set it."""
+
+CHANGED_BY = {"denominator": ("logit_adjust",)}
+"""Parameters of the loss that change what another one sets."""
+
+EXACT = 1e-6
+"""How far a target may be from unit diagonal, symmetry and psd and be meant so; eigenvalues up to it are zero."""
+
+CANCELLED = 1e-8
+"""Forces left, relative to those that should cancel, and gap, relative to all slopes, at which a target is optimal."""
+
+SMALLEST = 1e-200
+"""Forces below which their ratios are no numbers to rely on."""
+
+MOST_MARGIN = 4.0
+"""Largest margin that a loss takes, in cosines."""
+
+MOST_CLASSES, MOST_NULL = 100, 40
+"""Classes, and dimensions that the target leaves out, up to which the programs are solved."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A question with what it names: the ``loss`` and its ``rebalance``, the classes and the target."""
+
+    change: str
+    loss: Loss
+    rebalance: Rebalance
+    orbits: Orbits
+    target: FloatArray
+    moved: float
+    tolerance: float
+
+    @property
+    def p(self) -> FloatArray:
+        return self.orbits.proportions
+
+    def parameters(self, **weights: FloatArray) -> dict[str, Any]:
+        """The parameters of the loss that set ``anchors`` w, ``denominators`` v (K,) and ``margins`` m (K, K)."""
+        found: dict[str, Any] = {}
+        if "anchors" in weights:
+            found["anchor_weights"] = tuple((weights["anchors"] / self.rebalance.drawn(self.p)).tolist())
+        if "denominators" in weights:
+            found["denominator"] = tuple(weights["denominators"].tolist())
+        if "margins" in weights:
+            found["pair_margin"] = tuple(map(tuple, weights["margins"].tolist()))
+        return found
+
+    def changed(self, **weights: FloatArray) -> Loss:
+        """The loss with these weights."""
+        return self.loss.replace(**self.parameters(**weights))
+
+    def proof(self, **weights: FloatArray) -> tuple[Certificate, bool | None] | None:
+        """That the target is optimal under these weights, and whether it alone is; None where it is not.
+
+        At low temperature the loss hardly depends on the geometry, so that the forces, too, have to cancel.
+        """
+        objective = self.changed(**weights).objective(self.orbits)
+        certificate = certify(objective, self.orbits, self.target, tolerance=self.tolerance)
+        slopes = float(np.abs(objective.gradient(self.target)).sum())
+        exact = certificate.gap <= CANCELLED * slopes
+        if not (exact and certificate.certified and unbalanced(objective, self.orbits, self.target) <= CANCELLED):
+            return None
+        return certificate, True if objective.unique_minimiser else None
+
+
+def design(problem: Design) -> DesignReport:
+    """Answer the question of :class:`Design`, with a proof."""
+    task = task_of(problem)
+    basis = inverse.null_basis(task.target, EXACT)
+    refute = near = None
+    weights = FINDERS[task.change](task, basis, problem.seed) if basis.shape[1] else None
+    proof = None if weights is None else task.proof(**weights)
+    if proof is None:
+        refute = refuted(task, basis)
+        near = nearest(task, basis, problem)
+    if near is not None and refute is None and (proof := task.proof(**near.weights)):
+        weights, near = near.weights, None
+    structure = classify(task.orbits, task.target, 0.0)
+    kept = None if proof is None else weights
+    return DesignReport(
+        problem=understood(problem, loss=task.loss.written),
+        names=problem.class_names,
+        proportions=task.p,
+        target=task.target,
+        moved=task.moved,
+        assumption=task.loss.assumption(task.orbits) or None,
+        structure=structure,
+        weights=None if kept is None else alone(kept),
+        parameters=None if kept is None else task.parameters(**kept),
+        optimality=None if proof is None else proof[0],
+        only=None if proof is None else proof[1],
+        refutation=refute,
+        nearest=near,
+    )
+
+
+def validate(problem: Design) -> None:
+    """Raise :class:`InputError` for what the loss and the target have wrong."""
+    task_of(problem)
+
+
+def task_of(problem: Design) -> Task:
+    """The question with what it names; raises :class:`InputError` where these do not fit."""
+    loss = loss_of(problem)
+    own = SET_BY[problem.change]
+    takers = [name for name, cls in REGISTRY.items() if set(own) <= set(cls.takes())]
+    if loss.rebalance is None or not set(own) <= set(loss.takes()):
+        raise InputError(
+            f"{loss.name} takes no {listing([name.replace('_', ' ') for name in own])}; {problem.change} are designed "
+            f"for {listing(takers)}",
+            field="loss.name",
+        )
+    for name in own:
+        for given in (name, *CHANGED_BY.get(name, ())):
+            if getattr(loss, given) is not None:
+                what = "this is what is designed" if given == name else "it changes what is designed"
+                raise InputError(f"{what}; leave it out", field=f"loss.{given}")
+    n = len(problem.proportions)
+    if n > MOST_CLASSES:
+        raise InputError(f"{n:,} classes; weights are designed for at most {MOST_CLASSES}", field=problem.source)
+    target, moved = target_of(problem)
+    orbits = Orbits.trivial(problem.proportions, problem.class_counts)
+    task = Task(problem.change, loss, loss.rebalance, orbits, target, moved, problem.tolerance)
+    objective = task.changed(anchors=orbits.proportions).objective(orbits)  # refuses what it is not worked out for
+    if problem.change != "anchors":
+        task.changed(denominators=orbits.proportions)
+    felt = np.abs(objective.gradient(target)) + np.eye(n)
+    if not felt.min() >= SMALLEST:
+        raise InputError(
+            "forces between classes at the target are too small to be computed with; take a higher temperature",
+            field="loss.temperature",
+        )
+    return task
+
+
+def target_of(problem: Design) -> tuple[FloatArray, float]:
+    """The target (K, K), psd with unit diagonal, and how far it was moved for that."""
+    n = len(problem.proportions)
+    if isinstance(problem.target, str):
+        assert problem.target == SIMPLEX
+        gram = np.full((n, n), simplex_cosine(n))
+        np.fill_diagonal(gram, 1.0)
+        return gram, 0.0
+    written = np.asarray(problem.target.values, dtype=np.float64)
+    off = float(np.abs(np.diag(written) - 1).max())
+    if off > EXACT:
+        worst = int(np.abs(np.diag(written) - 1).argmax())
+        raise InputError(
+            f"a target holds cosines, so that its diagonal is 1, but entry {worst + 1} of it is "
+            f"{written[worst, worst]:g}",
+            field="target",
+        )
+    skew = np.abs(written - written.T)
+    if skew.max() > EXACT:
+        a, b = np.unravel_index(skew.argmax(), skew.shape)
+        raise InputError(
+            f"the target is not symmetric: row {a + 1}, column {b + 1} is {written[a, b]:g}, row {b + 1}, column "
+            f"{a + 1} is {written[b, a]:g}",
+            field="target",
+        )
+    values, vectors = np.linalg.eigh((written + written.T) / 2)
+    if values[0] < -EXACT:
+        raise InputError(
+            f"no points have these cosines: the smallest eigenvalue of the target is {values[0]:.3g}, and must be at "
+            "least 0; if it is rounded, give more digits",
+            field="target",
+        )
+    kept = values > EXACT
+    if int((~kept).sum()) > MOST_NULL:
+        raise InputError(
+            f"the target leaves out {int((~kept).sum())} dimensions; weights are designed where it leaves out at most "
+            f"{MOST_NULL}",
+            field="target",
+        )
+    gram = (vectors[:, kept] * values[kept]) @ vectors[:, kept].T
+    length = np.sqrt(np.diag(gram))
+    gram = np.clip(gram / np.outer(length, length), -1.0, 1.0)
+    np.fill_diagonal(gram, 1.0)
+    return gram, float(np.abs(gram - written).max())
+
+
+def rates(task: Task) -> FloatArray:
+    """(K, K), zero diagonal: how hard an anchor of class a pushes the pair a, b, for each unit of its mass; the largest
+    is 1."""
+    slope = task.loss.objective(task.orbits).gradient(task.target)
+    mass = task.rebalance.anchors(task.p, task.orbits.counts)
+    found = slope / mass[:, None]
+    np.fill_diagonal(found, 0.0)
+    largest: FloatArray = found / found.max()
+    return largest
+
+
+def logits(task: Task) -> FloatArray:
+    """(G - 1 + m) / tau (K, K), zero diagonal, of the target with the margins that the loss has."""
+    found = (task.target - 1 + task.rebalance.margins(task.orbits)) / task.loss.parameters()["temperature"]
+    np.fill_diagonal(found, 0.0)
+    return np.asarray(found, dtype=np.float64)
+
+
+def _now(task: Task) -> tuple[FloatArray, FloatArray]:
+    return task.rebalance.anchors(task.p, task.orbits.counts), task.rebalance.denominators(task.p)
+
+
+def find_anchors(task: Task, basis: FloatArray, seed: int) -> dict[str, FloatArray] | None:
+    """Anchor masses by the semidefinite program."""
+    found = inverse.anchor_masses(rates(task), basis, task.rebalance.drawn(task.p))
+    return None if found is None else {"anchors": found}
+
+
+def find_denominators(task: Task, basis: FloatArray, seed: int) -> dict[str, FloatArray] | None:
+    """Denominators by least squares."""
+    found = inverse.proportionate(np.exp(logits(task)), basis, *_now(task), both=False, seed=seed)
+    return {"denominators": found[1]}
+
+
+def find_both(task: Task, basis: FloatArray, seed: int) -> dict[str, FloatArray] | None:
+    """Anchor masses and denominators by least squares."""
+    w, v = inverse.proportionate(np.exp(logits(task)), basis, *_now(task), both=True, seed=seed)
+    return {"anchors": w, "denominators": v}
+
+
+def find_margins(task: Task, basis: FloatArray, seed: int) -> dict[str, FloatArray] | None:
+    """Margins for forces that cancel and are as near as can be to those without margins."""
+    w, v = _now(task)
+    at, temperature = logits(task), task.loss.parameters()["temperature"]
+    for exponentials in (np.exp(at), np.ones_like(at)):  # without them where those differ beyond all measure
+        one_way = w[:, None] * inverse.shares(exponentials, v)
+        forces = inverse.cancelling_forces(basis, one_way + one_way.T)
+        found = None if forces is None else inverse.pair_margins(at, forces, w, v)
+        if found is not None and np.abs(found * temperature).max() <= MOST_MARGIN:
+            return {"margins": (found + found.T) / 2 * temperature}
+    return None
+
+
+FINDERS: dict[str, Callable[[Task, FloatArray, int], dict[str, FloatArray] | None]] = {
+    "anchors": find_anchors,
+    "denominators": find_denominators,
+    "both": find_both,
+    "margins": find_margins,
+}
+
+
+def refuted(task: Task, basis: FloatArray) -> Refutation | None:
+    """That there are no weights, if multipliers show it: by the anchors' program, or whatever is changed."""
+    pushes = rates(task) if task.change == "anchors" and basis.shape[1] else None
+    if pushes is None and not pushes_apart(task):
+        return None
+    multipliers = inverse.farkas(basis, pushes)
+    found = None if multipliers is None else refutation(multipliers, basis, pushes)
+    return found if found is not None and found.holds else None
+
+
+def pushes_apart(task: Task) -> bool:
+    """Whether the loss pushes every two classes apart, whatever their weights: it attracts none, and all are felt."""
+    objective = task.loss.objective(task.orbits)
+    return not isinstance(objective.attraction, np.ndarray) and bool(np.all(rates(task) + np.eye(task.p.size) > 0))
+
+
+def nearest(task: Task, basis: FloatArray, problem: Design) -> Nearest | None:
+    """The weights whose geometry is nearest to the target among those that a search found; none for margins."""
+    n = task.p.size
+    w, v = _now(task)
+    if task.change == "margins":
+        return None
+    parts = [name for name in ("anchors", "denominators") if task.change in (name, "both")]
+    if n * len(parts) > MOST_FREE:
+        return None
+    starts = [{"anchors": w, "denominators": v}]
+    if task.change == "anchors":
+        starts.append({"anchors": inverse.least_squares_masses(rates(task), basis)})
+    elif basis.shape[1]:
+        starts.append({**starts[0], **(FINDERS[task.change](task, basis, problem.seed) or {})})
+    starts.append(dict.fromkeys(starts[0], np.full(n, 1 / n)))
+    return search(
+        lambda weights: task.changed(**weights),
+        [{name: start[name] for name in parts} for start in starts],
+        task.orbits,
+        task.target,
+        solver=problem.solver,
+        tolerance=problem.tolerance,
+    )
