@@ -50,6 +50,14 @@ def test_geometries_that_are_no_bent_simplex_say_it_in_a_sentence(run):
     assert said.endswith(f"opposite class 1. A regular simplex would lose {lost:.2g} nats.")
 
 
+def test_a_bend_that_no_number_can_tell_is_not_headlined_bare(run):
+    said = one_line(run(*THREE, "-t", 0.01, "--quiet"))
+    assert said.endswith("everywhere, but by less than floating-point numbers can tell: training will not see it.")
+    assert simplex_value([0.7, 0.2, 0.1], 0.01) == pytest.approx(
+        run(*THREE, "-t", 0.01, "--json").json["value"], abs=1e-14
+    )
+
+
 @pytest.mark.parametrize("props", ["4*0.25", "0.9,0.1"])
 def test_where_the_simplex_is_the_answer_nothing_is_at_stake(run, props):
     said = one_line(run("imbalance", "--props", props))

@@ -227,7 +227,10 @@ def geometry(report: ImbalanceReport) -> str:
         return f"angles from {low} to {high}."
     regular = f"{angle_degrees(simplex_cosine(k)):.{digits}f}°"
     bent = f"Imbalance bends the simplex: {loss} wants angles from {low} to {high}, not {regular} everywhere"
-    return f"{bent}." if report.bend is None else f"{bent}, {stakes(report.bend)}."
+    if report.bend is not None:
+        return f"{bent}, {stakes(report.bend)}."
+    unseen = ", but by less than floating-point numbers can tell: training will not see it"
+    return f"{bent}{unseen if as_good(report) else ''}."
 
 
 def pair(report: ImbalanceReport, orbits: tuple[int, int]) -> str:
@@ -245,10 +248,15 @@ def cost(report: ImbalanceReport) -> list[str]:
     return [f"A regular simplex would lose {nats(report.bend)}."]
 
 
-def simplex_line(report: ImbalanceReport) -> str:
-    """That the regular simplex is as good where the answer is another geometry; else empty."""
+def as_good(report: ImbalanceReport) -> bool:
+    """Whether the answer is another geometry than the regular simplex, which has the same loss."""
     excess, s = report.simplex_excess, report.structure
-    if excess is None or s.simplex_distance <= s.tolerance or report.bend is not None or not report.resolved:
+    return report.resolved and excess is not None and s.simplex_distance > s.tolerance and report.bend is None
+
+
+def simplex_line(report: ImbalanceReport) -> str:
+    """That the regular simplex is as good, where the sentence does not say it already; else empty."""
+    if not as_good(report) or (report.unique is not False and report.structure.kind in BENT):
         return ""
     return "A regular simplex has the same loss, as far as floating-point numbers can tell."
 
