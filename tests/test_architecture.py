@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import graphlib
 import importlib
 import inspect
 import pkgutil
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
@@ -132,6 +134,50 @@ def test_no_file_imports_in_a_circle():
         graphlib.TopologicalSorter(knows).prepare()
     except graphlib.CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
+
+
+def known_reports() -> list[type]:
+    """Every kind of report that the analyses have."""
+    for path in (PACKAGE / "analyses").glob("[!_]*.py"):
+        importlib.import_module(dotted(path))
+    waiting, found = [geomsolve.Report], []
+    while waiting:
+        found.append(waiting.pop())
+        waiting += found[-1].__subclasses__()
+    return [kind for kind in found if kind.__module__.startswith("geomsolve.")]
+
+
+def reports_within(kind: type, seen: set[type] | None = None) -> list[str]:
+    """Fields of a data class, and of the data classes that it holds, whose type hints name a report."""
+    seen = set() if seen is None else seen
+    if kind in seen:
+        return []
+    seen.add(kind)
+    hints, found = typing.get_type_hints(kind), []
+    for field in dataclasses.fields(kind):
+        waiting: list[object] = [hints[field.name]]
+        while waiting:
+            part = waiting.pop()
+            waiting += part if isinstance(part, list) else typing.get_args(part)
+            if not isinstance(part, type):
+                continue
+            if issubclass(part, geomsolve.Report):
+                found.append(f"{kind.__name__}.{field.name}: {part.__name__}")
+            elif dataclasses.is_dataclass(part):
+                found += reports_within(part, seen)
+    return found
+
+
+def test_no_report_holds_a_report():
+    kinds = known_reports()
+    assert len(kinds) > 15
+    assert [line for kind in kinds for line in reports_within(kind)] == []
+
+
+def test_a_report_deep_within_another_would_be_found():
+    inner = dataclasses.make_dataclass("inner", [("answer", geomsolve.ImbalanceReport | None)])
+    outer = dataclasses.make_dataclass("outer", [("name", str), ("all", dict[str, tuple[inner, ...]])])
+    assert reports_within(outer) == ["inner.answer: ImbalanceReport"]
 
 
 def test_no_command_knows_another():

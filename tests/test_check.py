@@ -163,6 +163,40 @@ def test_anything_else_than_the_predicted_optimum_does_not_agree():
     assert judge(prediction(unique=False), descent(value=exact.value + 2e-3), 0.0) == "elsewhere"
 
 
+def test_open_angles_are_asked_of_nobody():
+    """Not even of a weighting, whose optimum is the only one but may not be resolved either."""
+    for unique in (True, None):
+        cold = prediction(resolved=False, unique=unique)
+        assert judge(cold, descent(), 0.9) == "agrees"
+        assert judge(cold, descent(value=cold.value + 2e-3), 0.0) == "elsewhere"
+
+
+@pytest.mark.parametrize("verdict", ["agrees", "not there yet", "elsewhere"])
+def test_words_on_open_angles_speak_of_the_loss(verdict):
+    from geomsolve.analyses.check_report import CheckReport
+    from geomsolve.cli.commands.check import pairs_table, sentence, what_to_do
+
+    cold = solve(Imbalance(props=(0.7, 0.2, 0.1), loss={"name": "supcon", "temperature": 0.001}))
+    known = Prediction.of_loss(cold)
+    assert not known.determined
+    report = CheckReport({}, known, descent(value=known.value + 0.5, dim=1), 0.9, verdict, verdict == "agrees", None)
+    words = sentence(report)
+    assert words.endswith("the angles are not determined at temperature 0.001: supcon hardly depends on them.")
+    assert "predicted loss" in words
+    assert "geometry" not in words + what_to_do(report)
+    assert "0.9" not in words
+    assert [str(column.header) for column in pairs_table(report).columns][1] == "one of many"
+
+
+def test_words_on_many_optima_speak_of_the_loss():
+    from geomsolve.analyses.check_report import CheckReport
+    from geomsolve.cli.commands.check import sentence
+
+    for unique, goal in ((True, "geometry (largest"), (False, "loss."), (None, "loss.")):
+        report = CheckReport({}, prediction(unique=unique), descent(), 0.9, "elsewhere", False, None)
+        assert f"but not to the predicted {goal}" in sentence(report)
+
+
 def test_wrong_prediction_would_be_caught(monkeypatch):
     """The whole way with a bound that is too high by 1e-6: the check must cry."""
     import geomsolve.analyses.check as module

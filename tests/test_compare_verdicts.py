@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from geomsolve import Imbalance, InputError, solve
 from geomsolve.analyses.compare import compare
@@ -150,6 +151,92 @@ def test_a_perceptron_trained_at_the_usual_temperature_is_loose(tmp_path, run):
         assert done.json["max_gram_error"] > 0.1
     words = " ".join(run("compare", *files, "--batch", 64).stdout.split())
     assert words.startswith("Your loss is at the optimum, but supcon does not fix these angles")
+
+
+# ---- angles that the loss leaves open
+
+COLD = {"name": "supcon", "temperature": 0.001}
+"""The loss of any angles that are not tiny is the optimum, sum p log p, to the last digit."""
+
+
+def spoken(run, folder, temperature=0.001):
+    done = run("compare", folder / "z.npy", "--labels", folder / "y.npy", "-t", temperature)
+    return " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "gram", [1.5 * np.eye(3) - 0.5, np.eye(3), cosines(-0.9, 0.2, 0.1)], ids=["shown", "frame", "any"]
+)
+def test_where_no_angle_is_predicted_none_matches(ask, run, tmp_path, gram):
+    pytest.importorskip("torch")
+    report = ask(vectors(gram)[LABELS], loss=COLD)
+    assert report.excess == pytest.approx(0, abs=1e-12)
+    assert report.verdict == "loose"
+    assert report.to_dict()["prediction"]["structure"] == "undetermined"
+    told = spoken(run, tmp_path)
+    assert told.startswith(
+        "Your loss is at the optimum; nothing more can be compared, as the angles are not determined"
+    )
+    assert "matches" not in told
+    assert "predicted" not in told
+    assert "one of many" in told
+
+
+def test_an_encoder_of_few_dimensions_is_at_the_optimum_too(ask):
+    """Six classes on a circle are 60 degrees apart: the loss is the optimum to e^-500, in the plane as anywhere."""
+    pytest.importorskip("torch")
+    y = np.repeat(np.arange(6), 5)
+    report = ask(circle(6)[y], y, loss=COLD)
+    assert report.verdict == "loose"
+    assert report.prediction.limited is False
+    assert report.judgement.least_rms == 0
+
+
+def test_a_collapse_that_a_range_excludes_is_another_geometry(ask, run, tmp_path):
+    """Classes 2 and 3 at one point lose p2 log((p2 + p3)/p2) + p3 log((p2 + p3)/p3); the range ends before it."""
+    pytest.importorskip("torch")
+    report = ask(np.eye(2)[np.minimum(LABELS, 1)], loss=COLD)
+    assert report.excess == pytest.approx(0.2 * math.log(1.5) + 0.1 * math.log(3), abs=1e-12)
+    assert report.verdict == "another geometry"
+    (pair,) = report.judgement.pairs
+    assert pair.classes == ("1", "2")
+    assert report.judgement.slack == pytest.approx(1e-3)
+    # only the pair's own two terms rise with its cosine: p2 log(1 + x p3/p2) + p3 log(1 + x p2/p3) is the slack
+    x = brentq(lambda x: 0.2 * math.log1p(x / 2) + 0.1 * math.log1p(2 * x) - 1e-3, 0, 1, xtol=1e-15)
+    assert pair.range.high == pytest.approx(1 + 0.001 * math.log(x), abs=1e-6)
+    assert "your class means 1 and 2 coincide, which no optimum allows" in spoken(run, tmp_path)
+
+
+def test_nearly_coinciding_means_are_no_other_geometry_where_the_range_holds_them(ask):
+    """Cosines of .993 and .93 count as one point for the name, but some optimum may have them."""
+    pytest.importorskip("torch")
+    report = ask(vectors(cosines(0, 0, 0.993))[LABELS], loss=COLD)
+    assert report.structure.kind == "minority collapse"
+    exact = 0.2 * math.log1p(math.exp(-7) / 2) + 0.1 * math.log1p(2 * math.exp(-7))
+    assert report.excess == pytest.approx(exact, rel=1e-6)
+    assert report.verdict == "loose"
+    spread = ask(scattered(vectors(cosines(0, 0, 0.95)), COUNTS, 0.8), loss=COLD)
+    assert spread.structure.kind == "minority collapse"
+    assert spread.excess > 1
+    assert spread.verdict == "not there yet"
+
+
+def test_without_the_loss_the_class_means_are_judged(ask, monkeypatch, run, tmp_path):
+    import importlib.util
+
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "torch" else real(name, *a))
+    assert ask(np.eye(3)[LABELS], loss=COLD).verdict == "loose"
+    told = spoken(run, tmp_path)
+    assert told.startswith("The loss at your class means is at the optimum")
+    assert "samples that scatter in their class raise it" in told
+    assert ask(vectors(cosines(0, 0, 1))[LABELS], loss=COLD).verdict == "another geometry"
+
+
+def test_scatter_as_heat_predicts_nothing_where_the_angles_are_open(ask):
+    z = np.eye(3)[LABELS] + 0.05 * np.random.default_rng(0).standard_normal((100, 3))
+    assert ask(z, loss=COLD).heated is None
+    assert ask(z, loss=LOW).heated is not None
 
 
 # ---- noise of class means

@@ -57,8 +57,51 @@ class Option:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """What the loss wants before any change; angles and ``simplex_excess`` as in :class:`Option`.
+
+    ``groups``: names of classes that coincide.  ``bent``: whether it is no regular simplex.  ``rank``: dimensions used.
+    ``classes``: name, proportion and orbit of each.
+    """
+
+    min_angle_deg: float
+    minority_angle_deg: float | None
+    structure: str
+    groups: list[list[str]]
+    simplex_excess: float | None
+    certified: bool
+    resolved: bool
+    bent: bool
+    rank: int
+    classes: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, report: ImbalanceReport) -> Standing:
+        """What a report says of it."""
+        smallest, minority = angles_of(report)
+        return cls(
+            min_angle_deg=smallest,
+            minority_angle_deg=minority,
+            structure=report.structure.kind,
+            groups=report.groups(),
+            simplex_excess=report.simplex_excess,
+            certified=bool(report.certified),
+            resolved=report.resolved,
+            bent=report.structure.simplex_distance > report.structure.tolerance,
+            rank=report.rank,
+            classes=report.to_dict()["classes"],
+        )
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        keys = ("min_angle_deg", "minority_angle_deg", "structure", "groups", "simplex_excess", "certified", "resolved")
+        return {key: getattr(self, key) for key in keys}
+
+
+@dataclass(frozen=True)
 class AdviseReport(Report):
-    """The problem as it is ``now`` (None where the loss says nothing of the geometry), and the ``options``, best first.
+    """The problem as it is ``now``, and the ``options``, best first.
 
     ``wanted_deg`` is the angle wanted, None for a simplex; ``reached`` whether it is there already; ``settled`` whether
     the loss fixes the angles as things stand.
@@ -71,7 +114,7 @@ class AdviseReport(Report):
 
     want: str
     wanted_deg: float | None
-    now: ImbalanceReport
+    now: Standing
     settled: bool
     reached: bool
     names: tuple[str, ...]
@@ -107,25 +150,15 @@ class AdviseReport(Report):
 
     @property
     def figures(self) -> dict[str, float]:
-        now, best = angles_of(self.now), self.best
-        found = {"smallest angle now, degrees": now[0]}
+        best = self.best
+        found = {"smallest angle now, degrees": self.now.min_angle_deg}
         return found if best is None else {**found, "with the best change": best.min_angle_deg}
 
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         plain = super().to_dict(**detail)
-        now = self.now
-        smallest, minority = angles_of(now)
-        plain["now"] = {
-            "min_angle_deg": smallest,
-            "minority_angle_deg": minority,
-            "structure": now.structure.kind,
-            "groups": now.groups(),
-            "simplex_excess": jsonable(now.simplex_excess),
-            "certified": bool(now.certified),
-            "resolved": now.resolved,
-        }
+        plain["now"] = jsonable(self.now.plain)
         plain["verdict"] = self.verdict
-        plain["classes"] = now.to_dict()["classes"]
+        plain["classes"] = self.now.classes
         return plain
 
 
@@ -157,7 +190,7 @@ def advise(problem: Advise, *, progress: Callable[[Change], None] | None = None)
         problem=understood(problem, loss=loss.written),
         want=problem.want,
         wanted_deg=problem.wanted.degrees,
-        now=now,
+        now=Standing.of(now),
         settled=judge.settled,
         reached=judge.done,
         names=problem.class_names,

@@ -5,8 +5,8 @@ prediction is computed from, and classes need not collapse.  By convexity and Je
 features is at least the certified lower bound, so a loss below it would refute the prediction: that is the verdict
 *contradiction*.
 
-    agrees          the loss is within tolerance of the predicted optimum and, where that is the only one, so is every
-                    cosine of the class means, and classes have collapsed
+    agrees          the loss is within tolerance of the predicted optimum and, where that is the only one and its
+                    angles are resolved, so is every cosine of the class means, and classes have collapsed
     contradiction   the loss is below the certified lower bound by more than sampling and rounding can explain
     not there yet   neither, and training had not converged
     elsewhere       neither, though training had converged
@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geomsolve.analyses.check_report import CheckReport, Descent, Loosest, Prediction
-from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
+from geomsolve.analyses.check_report import CheckReport, Descent, Loosest
+from geomsolve.analyses.imbalance import imbalance
 from geomsolve.analyses.named import loss_of
+from geomsolve.analyses.prediction import Prediction
 from geomsolve.analyses.ranges import PairRange, widest_range
 from geomsolve.analyses.realizable import realizable, target_of, weighting_of
 from geomsolve.analyses.realizable_report import RealizableReport
@@ -112,16 +113,13 @@ def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) 
 
 def loosest_of(problem: Check | CheckWeighting, predicted: Prediction, found: Descent) -> Loosest | None:
     """The cosine that the loss says least about, at the excess that descent left or at :data:`SEEN`."""
-    answer = predicted.report
-    if not isinstance(problem, Check) or not isinstance(answer, ImbalanceReport) or answer.dimension_limited:
+    if not isinstance(problem, Check) or predicted.limited or not predicted.convex:
+        return None
+    if predicted.structure == "degenerate":
         return None
     slack = max(SEEN, found.value - predicted.value + 2 * found.standard_error)
-    orbits, bind = answer.orbits, loss_of(problem.question).objective
-    objective = bind(orbits)
-    if objective.below is not None or objective.degenerate:
-        return None
-    (a, b), range_ = widest_range(bind, orbits, answer.orbit_cosines, slack)
-    return Loosest(slack, PairRange((answer.names[a], answer.names[b]), float(answer.gram[a, b]), range_))
+    (a, b), range_ = widest_range(loss_of(problem.question).objective, predicted.orbits, predicted.cosines, slack)
+    return Loosest(slack, PairRange((predicted.names[a], predicted.names[b]), float(predicted.gram[a, b]), range_))
 
 
 def validate(problem: Check | CheckWeighting) -> None:
@@ -165,7 +163,7 @@ def judge(predicted: Prediction, found: Descent, error: float) -> str:
     close = excess <= VALUE_TOLERANCE * scale + 2 * found.standard_error
     same = error <= GRAM_TOLERANCE * max(1.0, float(predicted.gram.max()))
     same = same and found.within_class <= SCATTER_TOLERANCE
-    if close and (same or predicted.unique is not True):
+    if close and (same or not predicted.determined):
         return "agrees"
     return "elsewhere" if found.converged else "not there yet"
 

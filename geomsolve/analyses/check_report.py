@@ -5,70 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport
+from geomsolve.analyses.imbalance import FULL_GRAM
+from geomsolve.analyses.prediction import Prediction
 from geomsolve.analyses.ranges import PairRange
-from geomsolve.analyses.realizable_report import RealizableReport
-from geomsolve.errors import InputError
-from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
-from geomsolve.report import Proof, Report, jsonable
-from geomsolve.weightings.latents import SPHERE, Latents
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prediction(Proof):
-    """What descent is compared with, from either kind of question, with its proof.
-
-    ``gram`` (n, n) of the classes or, for a weighting, of the samples: their cosines, or what else their ``latents``
-    are compared by.  ``orbits`` and ``names`` of the classes or samples; ``report`` is the whole answer.
-    """
-
-    report: ImbalanceReport | RealizableReport
-    structure: str
-    orbits: Orbits
-    names: tuple[str, ...]
-    gram: FloatArray
-    subject: str
-    least_dimension: int | None
-    latents: Latents = SPHERE
-
-    @classmethod
-    def of_loss(cls, report: ImbalanceReport) -> Prediction:
-        return cls(
-            **vars(report.proof),
-            report=report,
-            structure=report.structure.kind,
-            orbits=report.orbits,
-            names=report.names,
-            gram=report.gram,
-            subject=str(report.problem["loss"]["name"]),
-            least_dimension=report.rank,
-        )
-
-    @classmethod
-    def of_weighting(cls, report: RealizableReport) -> Prediction:
-        if report.attained is None:
-            raise InputError(
-                "with latents compared by distance this weighting only drives samples apart for ever; there is no "
-                "geometry to compare with",
-                field="weighting",
-            )
-        orbits = report.orbits
-        gram = orbits.lift(report.attained)
-        np.fill_diagonal(gram, report.latents.own)
-        return cls(
-            **vars(report.proof),
-            report=report,
-            structure=report.verdict,
-            orbits=orbits,
-            names=tuple(report.names[g] for g in orbits.index),
-            gram=gram,
-            subject=str(report.problem["weighting"]),
-            least_dimension=report.best["dimension"],
-            latents=report.latents,
-        )
+from geomsolve.report import Report, jsonable
 
 
 @dataclass(frozen=True)
@@ -112,6 +53,7 @@ class CheckReport(Report):
     """
 
     command: ClassVar[str] = "check"
+    apart: ClassVar[tuple[str, ...]] = ("prediction", "loosest")
     verdicts: ClassVar[tuple[str, ...]] = ("agrees", "contradiction", "not there yet", "elsewhere", "moved")
 
     prediction: Prediction
@@ -141,10 +83,9 @@ class CheckReport(Report):
     def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
         """The JSON object; ``full`` includes the Gram matrices however many classes there are."""
         p = self.prediction
-        said = {**p.figures, "unique": p.unique, "structure": p.structure, "gram": p.gram}
-        plain = {**super().to_dict(**detail), "prediction": said}
-        plain["prediction"]["noun"] = p.latents.noun
-        plain["loosest"] = None if self.loosest is None else jsonable(self.loosest.plain)
+        shape = {"unique": p.unique, "structure": p.structure, "noun": p.latents.noun, "gram": p.gram}
+        plain = {**super().to_dict(**detail), "prediction": {**p.figures, **shape}}
+        plain["loosest"] = None if self.loosest is None else self.loosest.plain
         if not full and p.orbits.n_classes > FULL_GRAM:
             del plain["prediction"]["gram"], plain["descent"]["gram"]
         cleaned: dict[str, Any] = jsonable(plain)

@@ -19,10 +19,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport, Duality, Errors, Heated, LossOnData
+from geomsolve.analyses.compare_report import (
+    CheckpointsReport,
+    CompareReport,
+    Comparison,
+    Duality,
+    Errors,
+    Heated,
+    LossOnData,
+)
 from geomsolve.analyses.compare_verdict import Case, judge
-from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
+from geomsolve.analyses.imbalance import imbalance
 from geomsolve.analyses.named import loss_of
+from geomsolve.analyses.prediction import Prediction
 from geomsolve.descent.recipes import missing
 from geomsolve.errors import InputError
 from geomsolve.gram.measure import (
@@ -71,7 +80,7 @@ class Scan:
     lengths: tuple[float, float]
 
 
-Predict = Callable[[int | None], ImbalanceReport]
+Predict = Callable[[int | None], Prediction]
 """The prediction in so many dimensions, or without a limit."""
 
 
@@ -84,20 +93,23 @@ def compare(problem: Compare, *, progress: Progress | None = None) -> CompareRep
     loss = loss_of(problem)
 
     @cache
-    def predict(dim: int | None) -> ImbalanceReport:
+    def predict(dim: int | None) -> Prediction:
         return predicted(problem, loss, dim=dim)
 
-    if predict(None).structure.kind == "degenerate":
-        raise InputError(f"there is nothing to compare with: {predict(None).solver['reason']}", field="loss.delta")
+    predict(None)  # before files are read
     tell = progress or (lambda done, total: None)
     found = tuple(of_file(problem, each, loss, predict, tell) for each in problem.embeddings)
-    return found[0] if len(found) == 1 else CheckpointsReport(found[0].problem, found)
+    asked = understood(problem, loss=loss.written)
+    return CompareReport(asked, **vars(found[0])) if len(found) == 1 else CheckpointsReport(asked, found)
 
 
-def predicted(problem: Compare, loss: Loss, **changes: Any) -> ImbalanceReport:
-    """The optimum of ``loss`` for the proportions of the labels, with ``changes`` of the question."""
+def predicted(problem: Compare, loss: Loss, **changes: Any) -> Prediction:
+    """The optimum of ``loss`` for the proportions of the labels, with ``changes`` of the question.
+
+    Raises :class:`InputError` where every geometry is optimal.
+    """
     labels = problem.labels
-    return imbalance(
+    report = imbalance(
         Imbalance(
             counts=labels.counts.tolist(),
             names=labels.names,
@@ -108,10 +120,13 @@ def predicted(problem: Compare, loss: Loss, **changes: Any) -> ImbalanceReport:
             **changes,
         )
     )
+    if report.structure.kind == "degenerate":
+        raise InputError(f"there is nothing to compare with: {report.effort.reason}", field="loss.delta")
+    return Prediction.of_loss(report)
 
 
-def of_file(problem: Compare, file: Embeddings, loss: Loss, predict: Predict, progress: Progress) -> CompareReport:
-    """The report on the embeddings of one file."""
+def of_file(problem: Compare, file: Embeddings, loss: Loss, predict: Predict, progress: Progress) -> Comparison:
+    """What is to be said of the embeddings of one file."""
     codes, names, counts = problem.labels.codes, problem.labels.names, problem.labels.counts
     all_of_them = codes.size <= (WHOLE_SAMPLES if loss.reads_whole_set else DRAWN_SAMPLES)
     rng = np.random.default_rng(problem.seed)
@@ -139,8 +154,8 @@ def of_file(problem: Compare, file: Embeddings, loss: Loss, predict: Predict, pr
         standard_error=on_data.standard_error,
         within=problem.within,
     )
-    if free.rank > dim and free.unique is not False and not case.met(free):
-        least = least_rms_error(free.orbits.eigenvalues(free.orbits.gram_blocks(free.orbit_cosines)), dim)
+    if case.too_few(dim):
+        least = least_rms_error(free.orbits.eigenvalues(free.orbits.gram_blocks(free.cosines)), dim)
         limited = predict(dim) if len(names) <= SEARCHED else None
         case = replace(case, limited=limited)
     judgement = judge(case, loss.objective, least, rms)
@@ -149,8 +164,7 @@ def of_file(problem: Compare, file: Embeddings, loss: Loss, predict: Predict, pr
         prediction = limited
         rms, weighted, of_class = rms_errors(measured.gram - limited.gram, share)
     rho = mean_within(scan.sums, counts)
-    return CompareReport(
-        problem=understood(problem, loss=loss.written),
+    return Comparison(
         read=problem.read(file),
         names=names,
         counts=tuple(int(n) for n in counts),
@@ -159,6 +173,7 @@ def of_file(problem: Compare, file: Embeddings, loss: Loss, predict: Predict, pr
         lengths=scan.lengths,
         measured=measured,
         structure=structure,
+        within=problem.within,
         prediction=prediction,
         free=free,
         errors=Errors(gram_error(measured.gram, prediction.gram), rms, weighted, of_class, standard),
@@ -178,7 +193,7 @@ def mean_within(sums: FloatArray, counts: IntArray) -> float | None:
     return float(np.average(found[known], weights=counts[known])) if known.any() else None
 
 
-def without_scatter(loss: Loss, free: ImbalanceReport, gram: FloatArray) -> float | None:
+def without_scatter(loss: Loss, free: Prediction, gram: FloatArray) -> float | None:
     """The loss at the cosines ``gram`` (K, K) of class means alone; None for many classes."""
     if len(free.names) > MEASURED:
         return None
@@ -189,15 +204,15 @@ def without_scatter(loss: Loss, free: ImbalanceReport, gram: FloatArray) -> floa
 
 
 def heated(problem: Compare, loss: Loss, rho: float | None, gram: FloatArray) -> Heated | None:
-    """What the loss wants of class means whose samples have the mean cosine ``rho``; None where that is not known."""
+    """What the loss wants of class means whose samples have the mean cosine ``rho``; None where that is open."""
     temperature = loss.parameters().get("temperature")
     if not loss.scatter_is_heat or temperature is None or rho is None or not 0 < rho <= 1:
         return None
     try:
-        report = predicted(problem, loss.replace(temperature=temperature / rho))
+        hotter = predicted(problem, loss.replace(temperature=temperature / rho))
     except InputError:  # hotter than what is solved
         return None
-    return Heated(temperature / rho, report.gram, gram_error(gram, report.gram))
+    return Heated(temperature / rho, hotter.gram, gram_error(gram, hotter.gram)) if hotter.resolved else None
 
 
 def duality(problem: Compare, sums: FloatArray, counts: IntArray) -> Duality | None:

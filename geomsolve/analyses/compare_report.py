@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from geomsolve.analyses.compare_verdict import VERDICTS, Verdict
-from geomsolve.analyses.imbalance import FULL_GRAM, ImbalanceReport
+from geomsolve.analyses.imbalance import FULL_GRAM
+from geomsolve.analyses.prediction import Prediction
 from geomsolve.gram.measure import Measurement
 from geomsolve.gram.structure import Structure, names_of
 from geomsolve.gram.types import FloatArray
@@ -69,19 +70,16 @@ class Duality:
 
 
 @dataclass(frozen=True)
-class CompareReport(Report):
-    """Measurement and prediction side by side.
+class Comparison:
+    """Measurement and prediction side by side, of the embeddings of one file.
 
     ``read``: which columns of which files.  ``lengths``: the smallest and largest length of a row before it was brought
     to 1.  ``structure`` names the measured geometry, with ``within`` as its tolerance.  ``prediction`` is the optimum,
     or the best found in ``dim`` dimensions where the optimum does not fit and was not met; ``free`` the optimum in any
     dimension.  ``columns`` of the file, ``dim`` those that the encoder can use.  ``within_cosine``: rho^2, the mean
     cosine of two samples of a class, None where no class has two.  ``angle_excess``: the loss at the measured cosines
-    of class means alone, less the optimum, in nats; None for many classes.
+    of class means alone, less the optimum, in nats; None for many classes.  ``within``: the difference that matches.
     """
-
-    command: ClassVar[str] = "compare"
-    verdicts: ClassVar[tuple[str, ...]] = VERDICTS
 
     read: dict[str, Any]
     names: tuple[str, ...]
@@ -91,8 +89,9 @@ class CompareReport(Report):
     lengths: tuple[float, float]
     measured: Measurement
     structure: Structure
-    prediction: ImbalanceReport
-    free: ImbalanceReport
+    within: float
+    prediction: Prediction
+    free: Prediction
     errors: Errors
     loss_on_data: LossOnData
     judgement: Verdict
@@ -113,18 +112,22 @@ class CompareReport(Report):
 
     @property
     def certified(self) -> bool:
+        """Whether the prediction is proven."""
         return self.free.certified
 
     @property
     def headline(self) -> str:
+        """The verdict."""
         return self.verdict
 
     @property
     def asked(self) -> dict[str, Any]:
+        """What a problem file may expect of it, by the key of ``expect``."""
         return {"verdict": self.verdict, "structure": self.structure.kind, "groups": self.collapsed}
 
     @property
     def figures(self) -> dict[str, float]:
+        """Numbers worth a line on a page, by what they are called."""
         return {"largest difference of a cosine": self.errors.largest, "rms difference": self.errors.rms}
 
     @property
@@ -138,12 +141,8 @@ class CompareReport(Report):
         value = self.loss_on_data.value
         return None if value is None else value - self.prediction.value
 
-    def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
-        """The JSON object; ``full`` includes the Gram matrices however many classes there are."""
-        return {**head(self.command), "problem": jsonable(self.problem), **self.plain(full=full)}
-
     def plain(self, *, full: bool = False) -> dict[str, Any]:
-        """The answer alone, without what was asked."""
+        """As JSON has it; ``full`` includes the Gram matrices however many classes there are."""
         found, p, errors = self.measured, self.prediction, self.errors
         total = sum(self.counts)
         grams = full or len(self.names) <= FULL_GRAM
@@ -162,11 +161,11 @@ class CompareReport(Report):
                 for name, cosines in (("plain", self.duality.plain), ("centred", self.duality.centred))
             }
         predicted: dict[str, Any] = {
-            **p.proof.figures,
+            **p.figures,
             "unique": p.unique,
-            "structure": p.structure.kind,
+            "structure": p.structure,
             "rank": self.free.rank,
-            "dimension_limited": self.limited,
+            "dimension_limited": p.limited,
         }
         heated: dict[str, Any] | None = None
         if self.heated is not None:
@@ -217,10 +216,17 @@ class CompareReport(Report):
         )
         return plain
 
-    @property
-    def limited(self) -> bool:
-        """Whether the prediction is the best found in fewer dimensions than the optimum needs."""
-        return self.prediction is not self.free
+
+@dataclass(frozen=True)
+class CompareReport(Comparison, Report):
+    """The comparison of one file with the prediction, and what was asked."""
+
+    command: ClassVar[str] = "compare"
+    verdicts: ClassVar[tuple[str, ...]] = VERDICTS
+
+    def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
+        """The JSON object; ``full`` includes the Gram matrices however many classes there are."""
+        return {**head(self.command), "problem": jsonable(self.problem), **self.plain(full=full)}
 
 
 @dataclass(frozen=True)
@@ -229,10 +235,10 @@ class CheckpointsReport(Report):
 
     command: ClassVar[str] = "compare"
 
-    checkpoints: tuple[CompareReport, ...]
+    checkpoints: tuple[Comparison, ...]
 
     @property
-    def last(self) -> CompareReport:
+    def last(self) -> Comparison:
         """The last checkpoint."""
         return self.checkpoints[-1]
 

@@ -12,15 +12,21 @@
     not there yet      none of these
 
 Without a value of the loss on the data only cosines are judged, and nothing is *loose*.
+
+Where the loss hardly depends on the angles, so that its proof leaves them open (``Prediction.resolved``), no cosine is
+predicted, and the loss alone is judged: at the optimum the encoder is *loose*, else *not there yet*.  Of two classes
+that coincide it is proven to be *another geometry* if a range around the optimum ends before.  Without a value of the
+loss on the data the loss at the class means is judged, which scatter only raises.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
-from geomsolve.analyses.imbalance import ImbalanceReport
+from geomsolve.analyses.prediction import Prediction
 from geomsolve.analyses.ranges import Bind, PairRange, range_around
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify
@@ -33,6 +39,9 @@ AT_OPTIMUM = 1e-3
 
 HANDFUL = ((12, 4), (100, 1))
 """Distinct proportions, and for up to so many of them the kinds of pairs whose ranges are asked for."""
+
+MOST_COINCIDING = 4
+"""Pairs that coincide, one for any two distinct proportions, whose ranges are asked for where no angle is predicted."""
 
 FINEST = 1e-9
 """Least slack, in nats, that ranges are asked for: a value is not known better."""
@@ -47,7 +56,7 @@ class Verdict:
 
     ``slack``: the excess for which the ranges of ``pairs`` are, None where none was asked for.  ``allowed``: the
     difference of a cosine that is within what was allowed, by ``within`` and the noise, or by the ranges.
-    ``least_rms``: what no embedding in the encoder's dimension goes below; 0 where the optimum fits.
+    ``least_rms``: what no embedding in the encoder's dimension goes below; 0 where the optimum fits, or is open.
     """
 
     name: str
@@ -67,8 +76,8 @@ class Case:
     the data, or None, with its ``standard_error``.
     """
 
-    free: ImbalanceReport
-    limited: ImbalanceReport | None
+    free: Prediction
+    limited: Prediction | None
     gram: FloatArray
     standard: FloatArray
     structure: Structure
@@ -88,20 +97,27 @@ class Case:
         granted: FloatArray = np.minimum(2 * self.standard, self.within)
         return granted
 
-    def met(self, prediction: ImbalanceReport) -> bool:
+    def too_few(self, dim: int) -> bool:
+        """Whether so many dimensions do not hold the optimum: the only one, as far as that is known, and not met."""
+        free = self.free
+        if not free.resolved or free.unique is False or free.rank is None:
+            return False
+        return free.rank > dim and not self.met(free)
+
+    def met(self, prediction: Prediction) -> bool:
         """Whether every cosine is as predicted."""
         return bool(np.all(np.abs(self.gram - prediction.gram) <= self.room))
 
-    def at_optimum(self, prediction: ImbalanceReport) -> bool:
+    def at_optimum(self, prediction: Prediction) -> bool:
         """Whether the loss on the data is known, and is that of the prediction."""
         return self._near(self.value, prediction, 2 * self.standard_error)
 
-    def angles_at_optimum(self, prediction: ImbalanceReport) -> bool:
+    def angles_at_optimum(self, prediction: Prediction) -> bool:
         """Whether the loss at the class means alone is known, and is that of the prediction."""
         return self._near(self.angles, prediction, 0.0)
 
     @staticmethod
-    def _near(value: float | None, prediction: ImbalanceReport, error: float) -> bool:
+    def _near(value: float | None, prediction: Prediction, error: float) -> bool:
         room = AT_OPTIMUM * max(1.0, abs(prediction.value)) + error
         return value is not None and value - prediction.value <= room
 
@@ -112,6 +128,8 @@ def judge(case: Case, bind: Bind, least_rms: float, rms: float) -> Verdict:
     ``bind``: the loss on orbits.  ``least_rms``: what the encoder's dimension costs at least, 0 where the optimum fits;
     ``rms``: the difference from the optimum in any dimension.
     """
+    if not case.free.resolved:
+        return judge_loss(case, bind)
     free, limited = case.free, case.limited
     shown = free if limited is None else limited
     worst = np.unravel_index(int(np.argmax(np.abs(case.gram - shown.gram))), case.gram.shape)
@@ -133,9 +151,41 @@ def judge(case: Case, bind: Bind, least_rms: float, rms: float) -> Verdict:
     return Verdict(unlike(case, shown), allowed, least_rms=least_rms)
 
 
-def unlike(case: Case, prediction: ImbalanceReport) -> str:
+def judge_loss(case: Case, bind: Bind) -> Verdict:
+    """The verdict where no angles are predicted, as in the module."""
+    free = case.free
+    value, error = (case.angles, 0.0) if case.value is None else (case.value, 2 * case.standard_error)
+    if value is None:
+        return Verdict("not there yet", case.within)
+    room = AT_OPTIMUM * max(1.0, abs(free.value)) + error
+    if value - free.value > room:
+        found = too_near(case, bind, room)
+        return Verdict("another geometry", case.within, room, found) if found else Verdict("not there yet", case.within)
+    if not free.convex:
+        return Verdict("loose", case.within)
+    slack = max(FINEST, value - free.value + error)
+    pairs, _, reach = near_enough(case, bind, slack)
+    return Verdict("loose", max(case.within, reach), slack, pairs)
+
+
+def too_near(case: Case, bind: Bind, slack: float) -> tuple[PairRange, ...]:
+    """The first pair of classes that coincide though nothing within ``slack`` has them so near, with its range."""
+    orbits = case.free.orbits
+    if not case.free.convex or orbits.n_orbits > HANDFUL[-1][0]:
+        return ()
+    kinds: dict[tuple[int, ...], tuple[int, int]] = {}
+    for a, b in (pair for group in case.structure.groups for pair in combinations(group, 2)):
+        kinds.setdefault(tuple(sorted((int(orbits.index[a]), int(orbits.index[b])))), (a, b))
+    for a, b in list(kinds.values())[:MOST_COINCIDING]:
+        found = pair_around(case, bind, slack, a, b)
+        if case.gram[a, b] - case.noise[a, b] > found.range.high:
+            return (found,)
+    return ()
+
+
+def unlike(case: Case, prediction: Prediction) -> str:
     """'another geometry' if what was measured has a name that the prediction has not, else 'not there yet'."""
-    alike = classify(prediction.orbits, prediction.orbit_cosines, 0.0, tolerance=case.within).kind
+    alike = classify(prediction.orbits, prediction.cosines, 0.0, tolerance=case.within).kind
     return "not there yet" if case.structure.kind in (*UNNAMED, alike) else "another geometry"
 
 
@@ -152,9 +202,7 @@ def near_enough(case: Case, bind: Bind, slack: float) -> tuple[tuple[PairRange, 
         return (), inside, float(np.abs(case.gram - free.gram).max()) if inside else 0.0
     found, inside, reach = [], True, 0.0
     for a, b in worst_pairs(case, max(1, many)):
-        range_ = range_around(bind, free.orbits, free.orbit_cosines, slack, (a, b))
-        cosine = float(free.orbit_cosines[free.orbits.index[a], free.orbits.index[b]])
-        pair = PairRange((free.names[a], free.names[b]), cosine, range_)
+        pair = pair_around(case, bind, slack, a, b)
         found.append(pair)
         alike = pairs_like(free.orbits, a, b)
         measured, noise = case.gram[alike], case.noise[alike]
@@ -163,6 +211,14 @@ def near_enough(case: Case, bind: Bind, slack: float) -> tuple[tuple[PairRange, 
         ends = max(pair.range.high - pair.cosine, pair.cosine - pair.range.low)
         reach = max(reach, float(ends + noise.max()))
     return tuple(found), inside, reach
+
+
+def pair_around(case: Case, bind: Bind, slack: float, a: int, b: int) -> PairRange:
+    """The range of the cosine of two classes, by position."""
+    free = case.free
+    cosine = float(free.cosines[free.orbits.index[a], free.orbits.index[b]])
+    range_ = range_around(bind, free.orbits, free.cosines, slack, (a, b))
+    return PairRange((free.names[a], free.names[b]), cosine, range_)
 
 
 def worst_pairs(case: Case, most: int) -> list[tuple[int, int]]:

@@ -250,6 +250,7 @@ def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) ->
         attained=attained,
         limited=best.limited,
         ranges=ranges_of(problem, target, best, names),
+        resolved=best.resolved,
     )
 
 

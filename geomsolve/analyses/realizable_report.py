@@ -36,11 +36,12 @@ class RealizableReport(ProvenReport):
     ``constant``: the interval of the free constant where self pairs are excluded.  ``completions``: the ``low`` and
     ``high`` end of each missing entry, None where there is no bound, and whether they are attained (None where the end
     was not found).  ``ranges``: how far cosines of different labels may be at a loss a little above the optimum, where
-    that was asked.
+    that was asked.  ``resolved`` is False where the loss hardly depends on the geometry, so that its proof leaves the
+    angles open.
     """
 
     command: ClassVar[str] = "realizable"
-    apart: ClassVar[tuple[str, ...]] = ("best", "latents", "orbits", "limited", "ranges")
+    apart: ClassVar[tuple[str, ...]] = ("best", "latents", "orbits", "limited", "ranges", "resolved")
     flat: ClassVar[tuple[str, ...]] = ("unique", "solver")
     verdicts: ClassVar[tuple[str, ...]] = ("realizable", "degenerate", "inconsistent")
 
@@ -63,6 +64,7 @@ class RealizableReport(ProvenReport):
     attained: FloatArray | None
     limited: FloatArray | None
     ranges: Ranges | None = None
+    resolved: bool = True
 
     @property
     def optimum(self) -> dict[str, Any]:

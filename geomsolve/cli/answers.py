@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 
 from geomsolve.cli.output import File, Output
 from geomsolve.cli.render import loss_phrase
+from geomsolve.gram.orbits import Orbits
 from geomsolve.registry import WEIGHTINGS
 from geomsolve.report import Report
 from geomsolve.words import counted, number
-
-if TYPE_CHECKING:
-    from geomsolve.analyses.imbalance import ImbalanceReport
-    from geomsolve.analyses.realizable_report import RealizableReport
 
 
 def show(report: Report, screen: Console, *, quiet: bool) -> None:
@@ -43,33 +40,38 @@ def deliver_both(output: Output, report: Report, check: Report, files: Sequence[
     return max(output.deliver(report, both, answer, files=files), check.exit_code)
 
 
-def setting(report: Report) -> str:
+def setting(problem: dict[str, Any], orbits: Orbits) -> str:
     """What was asked, with every parameter in force: of a loss on classes, or of a weighting of samples."""
-    answer: Any = report
-    return of_weighting(answer) if "weighting" in report.problem else of_classes(answer)
+    return of_weighting(problem, orbits) if "weighting" in problem else of_classes(problem, orbits)
 
 
-def of_classes(report: ImbalanceReport) -> str:
+def undetermined(problem: dict[str, Any]) -> str:
+    """That the loss leaves the angles open, as a clause."""
+    stated = {"name": problem["weighting"], **problem} if "weighting" in problem else problem["loss"]
+    where = f" at temperature {number(stated['temperature'], 4)}" if "temperature" in stated else ""
+    return f"the angles are not determined{where}: {stated['name']} hardly depends on them"
+
+
+def of_classes(problem: dict[str, Any], orbits: Orbits) -> str:
     """The loss and the classes."""
-    p = report.orbits.proportions
-    if report.orbits.n_classes <= 8:
-        classes = "proportions " + ", ".join(number(x, 4) for x in p[report.orbits.index])
+    p = orbits.proportions
+    if orbits.n_classes <= 8:
+        classes = "proportions " + ", ".join(number(x, 4) for x in p[orbits.index])
     elif (sizes := np.unique(p).size) == 1:
-        classes = f"{report.orbits.n_classes:,} classes of proportion {number(p[0], 3)}"
+        classes = f"{orbits.n_classes:,} classes of proportion {number(p[0], 3)}"
     else:
         spread = f"proportions {number(p.max(), 3)} to {number(p.min(), 3)}"
-        classes = f"{report.orbits.n_classes:,} classes of {sizes:,} sizes, {spread}"
-    return f"{loss_phrase(report.problem['loss'])}, {classes}."
+        classes = f"{orbits.n_classes:,} classes of {sizes:,} sizes, {spread}"
+    return f"{loss_phrase(problem['loss'])}, {classes}."
 
 
-def of_weighting(report: RealizableReport) -> str:
+def of_weighting(problem: dict[str, Any], orbits: Orbits) -> str:
     """The weighting and the samples."""
-    p = report.problem
-    shown = in_force(p, "dim", "arc", "sample")
-    shown.append(f"self pairs {p['self_pairs']}d")
-    shown.append(f"weights normalised by {p['normalise']}")
-    samples = f"{counted(report.orbits.n_classes, 'sample')}, {report.orbits.n_orbits:,} different"
-    return f"Weighting {p['weighting']}, {', '.join(shown)}; {samples}."
+    shown = in_force(problem, "dim", "arc", "sample")
+    shown.append(f"self pairs {problem['self_pairs']}d")
+    shown.append(f"weights normalised by {problem['normalise']}")
+    samples = f"{counted(orbits.n_classes, 'sample')}, {orbits.n_orbits:,} different"
+    return f"Weighting {problem['weighting']}, {', '.join(shown)}; {samples}."
 
 
 def in_force(problem: dict[str, Any], *more: str) -> list[str]:

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from geomsolve.analyses.advise import AdviseReport, Option, advise, angles_of
+from geomsolve.analyses.advise import AdviseReport, Option, advise
 from geomsolve.cli.advice import LONGEST, closest, flags_of, gives_up, instruction
 from geomsolve.cli.options import Command, class_options, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output
@@ -75,14 +75,14 @@ def angle(report: AdviseReport, option: Option) -> float:
 
 def angle_now(report: AdviseReport) -> float:
     """The same as things stand."""
-    smallest, minority = angles_of(report.now)
+    smallest, minority = report.now.min_angle_deg, report.now.minority_angle_deg
     return minority if about_smaller(report) and minority is not None else smallest
 
 
 def about_smaller(report: AdviseReport) -> bool:
     """Whether the want is about the smaller classes, of which there are two at least."""
     smaller = report.want == "separate" or report.want.startswith("minority")
-    return smaller and angles_of(report.now)[1] is not None
+    return smaller and report.now.minority_angle_deg is not None
 
 
 def gains(report: AdviseReport, option: Option) -> bool:
@@ -111,8 +111,10 @@ def who(report: AdviseReport) -> str:
 def sentence(report: AdviseReport) -> str:
     """The advice in one sentence or a few."""
     now, best = report.now, report.best
-    if now.structure.kind == "degenerate":
-        opening = f"{now.problem['loss']['name']} does not say where the classes go, so that only another loss helps. "
+    if now.structure == "degenerate":
+        opening = (
+            f"{report.problem['loss']['name']} does not say where the classes go, so that only another loss helps. "
+        )
         return opening + (remedy(report, best) if best else "None of them reaches what is wanted.")
     if indifferent(report):
         if best is None or report.reached:
@@ -145,8 +147,7 @@ def remedy(report: AdviseReport, best: Option) -> str:
 def indifferent(report: AdviseReport) -> bool:
     """Whether a regular simplex costs less than training sees, so that the angles are hardly the loss's doing."""
     now = report.now
-    bent = now.structure.simplex_distance > now.structure.tolerance
-    return not now.resolved or (bent and now.simplex_excess is not None and now.simplex_excess < UNSEEN)
+    return not now.resolved or (now.bent and now.simplex_excess is not None and now.simplex_excess < UNSEEN)
 
 
 def flat(report: AdviseReport) -> str:
@@ -165,7 +166,7 @@ def table(report: AdviseReport, options: list[Option]) -> Table:
     """One row a change: the flags, the angles, what a regular simplex loses, whether it is proven, what it costs."""
     made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     made.add_column("change", overflow="fold", max_width=38)
-    if angles_of(report.now)[1] is not None:
+    if report.now.minority_angle_deg is not None:
         made.add_column("smaller", justify="right")
     made.add_column("all", justify="right")
     made.add_column("simplex", justify="right")
@@ -173,7 +174,7 @@ def table(report: AdviseReport, options: list[Option]) -> Table:
     made.add_column("what it costs")
     for option in options:
         cells = [flags_of(option.change) + looked_at(option)]
-        if angles_of(report.now)[1] is not None:
+        if report.now.minority_angle_deg is not None:
             cells.append(degrees(option, option.minority_angle_deg))
         excess = option.simplex_excess
         cells += [
@@ -209,7 +210,7 @@ def meaning(report: AdviseReport) -> str:
         if now.simplex_excess is None or now.simplex_excess < 1e-12
         else f"{number(now.simplex_excess, 2)} nats"
     )
-    smallest, minority = angles_of(now)
+    smallest, minority = now.min_angle_deg, now.minority_angle_deg
     parts = [f"{smallest:.1f}° of all classes"]
     if minority is not None:
         parts.insert(0, f"{minority:.1f}° of the smaller ones")

@@ -10,9 +10,8 @@ from rich.table import Table
 
 from geomsolve.analyses.check import VALUE_TOLERANCE, check
 from geomsolve.analyses.check_report import CheckReport, Loosest
-from geomsolve.analyses.imbalance import ImbalanceReport
 from geomsolve.analyses.ranges import SETTLED
-from geomsolve.cli.answers import setting
+from geomsolve.cli.answers import setting, undetermined
 from geomsolve.cli.options import (
     Command,
     class_options,
@@ -103,8 +102,7 @@ def show(report: CheckReport, screen: Console, *, quiet: bool) -> None:
     screen.print(sentence(report), style="bold")
     if quiet:
         return
-    answer = report.prediction.report
-    screen.print(setting(answer))
+    screen.print(setting(report.prediction.problem, report.prediction.orbits))
     screen.print()
     screen.print(pairs_table(report))
     screen.print(f"{caption(report)}\n")
@@ -114,11 +112,11 @@ def show(report: CheckReport, screen: Console, *, quiet: bool) -> None:
     if report.companion:
         screen.print(f"{loss}, which is not comparable with the plain loss's {number(predicted.value, 9)}.")
     else:
-        kept = holds_for(answer.assumption or "")[0] if isinstance(answer, ImbalanceReport) else ""
+        kept = holds_for(predicted.assumption)[0]
         proof = f"{'proven' if predicted.certified else 'NOT PROVEN'}{kept}"
         bounds = f"predicted {number(predicted.value, 9)}; no features go below {number(predicted.lower_bound, 9)}"
         screen.print(f"{loss}; {bounds} ({proof}).")
-    if isinstance(answer, ImbalanceReport):
+    if not predicted.samples:
         screen.print(f"Within-class scatter (0: every class is one point): {found.within_class:.1e}.")
     ended = "converged" if found.converged else "had not converged"
     screen.print(
@@ -157,6 +155,8 @@ def sentence(report: CheckReport) -> str:
             f"Not certified: with {report.companion}, descent ends where cosines differ by up to "
             f"{report.max_gram_error:.2g} from the optimum of plain {loss}."
         )
+    if report.verdict == "agrees" and not predicted.resolved:
+        return f"Descent agrees: {loss} reaches the predicted loss; {undetermined(predicted.problem)}."
     if report.verdict == "agrees" and predicted.unique is True:
         return f"Descent agrees: trained on its samples, {loss} reaches the predicted geometry ({error})."
     if report.verdict == "agrees" and predicted.unique is None:
@@ -168,9 +168,12 @@ def sentence(report: CheckReport) -> str:
             f"CONTRADICTION: descent reached a loss of {number(found.value, 9)} nats, below the certified bound "
             f"{number(predicted.lower_bound, 9)}. One of the two is wrong; please report it."
         )
+    goal = f"geometry ({error})"
+    if not predicted.determined:
+        goal = "loss" if predicted.resolved else f"loss; {undetermined(predicted.problem)}"
     if report.verdict == "not there yet":
-        return f"Not there yet: the steps ran out before {loss} reached the predicted geometry ({error})."
-    return f"Descent ended elsewhere: {loss} converged, but not to the predicted geometry ({error})."
+        return f"Not there yet: the steps ran out before {loss} reached the predicted {goal}."
+    return f"Descent ended elsewhere: {loss} converged, but not to the predicted {goal}."
 
 
 def what_to_do(report: CheckReport) -> str:
@@ -184,10 +187,12 @@ def what_to_do(report: CheckReport) -> str:
         )
     if report.verdict == "not there yet":
         return f"The loss is still {excess:.2g} nats above the optimum; allow more --steps than {found.steps:,}."
-    needed = report.prediction.least_dimension
+    needed = report.prediction.rank if report.prediction.resolved else None
     if report.verdict == "elsewhere" and needed is not None and found.dim < needed:
         few = f"{counted(found.dim, 'dimension')} {'is' if found.dim == 1 else 'are'} too few"
         return f"{few}: the predicted geometry needs {needed}."
+    if report.verdict == "elsewhere" and not report.prediction.determined:
+        return f"The loss ended {excess:.2g} nats above the optimum; try another --seed or another --optimizer."
     if report.verdict == "elsewhere":
         return (
             "Where the loss is as predicted, it is so flat (low temperature, rare classes) that training does not "
@@ -200,9 +205,9 @@ def caption(report: CheckReport) -> str:
     """What the figures of the table are."""
     latents = report.prediction.latents
     what = f"{latents.noun.capitalize()}s{' (and angles)' if latents.unit else ''}"
-    if isinstance(report.prediction.report, ImbalanceReport):
-        return f"{what} between class means; reached: averaged over pairs of equal classes."
-    return f"{what} between samples; reached: averaged over pairs with equal labels."
+    if report.prediction.samples:
+        return f"{what} between samples; reached: averaged over pairs with equal labels."
+    return f"{what} between class means; reached: averaged over pairs of equal classes."
 
 
 def pairs_table(report: CheckReport) -> Table:
@@ -216,7 +221,7 @@ def pairs_table(report: CheckReport) -> Table:
         places = [*places[:half], *places[-half:]]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("")
-    for title in ("predicted", "reached"):
+    for title in ("predicted" if report.prediction.resolved else "one of many", "reached"):
         table.add_column(title, justify="right", no_wrap=True)
     shown = cosine_phrase if report.prediction.latents.unit else number
     for at in places:
@@ -228,5 +233,5 @@ def pair(report: CheckReport, at: tuple[int, int]) -> str:
     """Two classes or samples, one in each of the orbits ``at``, as a phrase."""
     names = report.prediction.names
     a, b = report.prediction.orbits.pair(*at)
-    noun = "classes" if isinstance(report.prediction.report, ImbalanceReport) else "labels"
+    noun = "labels" if report.prediction.samples else "classes"
     return f"{noun} {names[a]} and {names[b]}"

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.compare import compare
-from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
+from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport, Comparison
 from geomsolve.analyses.compare_verdict import AT_OPTIMUM
-from geomsolve.cli.answers import setting
+from geomsolve.cli.answers import setting, undetermined
 from geomsolve.cli.options import Command, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output, refuse_overwriting
 from geomsolve.cli.progress import reading
@@ -83,11 +83,12 @@ def show(report: CompareReport | CheckpointsReport, screen: Console, *, quiet: b
     screen.print(sentence(report), style="bold")
     if quiet:
         return
-    screen.print(setting(report.prediction))
+    predicted = report.prediction
+    screen.print(setting(predicted.problem, predicted.orbits))
     screen.print()
     screen.print(pairs_table(report))
     screen.print("Cosines (and angles) between the directions of the class means, the most different first.\n")
-    if len(report.names) > 2:
+    if len(report.names) > 2 and predicted.resolved:
         screen.print(classes_table(report))
         screen.print("The classes that are farthest off: rms difference of a class's cosines.\n")
     for line in (what_was_read(report), *figures(report)):
@@ -102,7 +103,7 @@ def show_checkpoints(report: CheckpointsReport, screen: Console, *, quiet: bool)
     screen.print(f"Last of {counted(len(report.checkpoints), 'checkpoint')}: {sentence(report.last)}", style="bold")
     if quiet:
         return
-    screen.print(setting(report.last.free))
+    screen.print(setting(report.last.free.problem, report.last.free.orbits))
     screen.print()
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("checkpoint")
@@ -127,7 +128,7 @@ def show_checkpoints(report: CheckpointsReport, screen: Console, *, quiet: bool)
 WHOSE = "The prediction is for embeddings of the training set, after the projection head that the loss sees."
 
 
-def figures(report: CompareReport) -> list[str]:
+def figures(report: Comparison) -> list[str]:
     """What was measured, a line each."""
     found, errors = report.measured, report.errors
     low, high = report.lengths
@@ -138,8 +139,9 @@ def figures(report: CompareReport) -> list[str]:
     )
     lines = [f"{sum(report.counts):,} embeddings in {counted(report.columns, 'dimension')}. {lengths} {WHOSE}"]
     known = "exactly" if errors.noise_floor < NOISELESS else f"to {errors.noise_floor:.2g} (two standard errors)"
+    whence = "" if report.free.resolved else " from those of one of many geometries"
     lines.append(
-        f"Difference of cosines: largest {errors.largest:.3g}, rms {errors.rms:.3g}, weighted by frequency "
+        f"Difference of cosines{whence}: largest {errors.largest:.3g}, rms {errors.rms:.3g}, weighted by frequency "
         f"{errors.weighted:.3g}. With so many samples a class the measured cosines are known {known}."
     )
     lines.append(
@@ -166,7 +168,7 @@ def figures(report: CompareReport) -> list[str]:
     return [*lines, loss_line(report)]
 
 
-def scattered(report: CompareReport) -> list[str]:
+def scattered(report: Comparison) -> list[str]:
     """The mean cosine within classes, and the prediction that allows for it."""
     if report.within_cosine is None:
         return []
@@ -179,18 +181,18 @@ def scattered(report: CompareReport) -> list[str]:
     ]
 
 
-def loss_line(report: CompareReport) -> str:
+def loss_line(report: Comparison) -> str:
     """The loss on the data and the optimum."""
     predicted, loss = report.prediction, report.loss_on_data
-    proof = f"proven{holds_for(predicted.assumption or '')[0]}" if predicted.certified else "NOT PROVEN"
+    proof = f"proven{holds_for(predicted.assumption)[0]}" if predicted.certified else "NOT PROVEN"
     optimum = f"the optimum is {rounded(predicted.value, 6)} nats ({proof}, gap {predicted.gap:.1e})"
-    if report.limited:
+    if predicted.limited:
         optimum = (
             f"the best found in {counted(report.dim, 'dimension')} is {rounded(predicted.value, 6)} nats, the optimum "
             f"in any dimension {rounded(report.free.value, 6)}"
         )
     angles = ""
-    if report.angle_excess is not None and not report.limited:
+    if report.angle_excess is not None and not predicted.limited:
         above = max(0.0, report.angle_excess)
         angles = f" At the measured angles, with every class one point, it would be {above:.1e} nats above that."
     if loss.value is None:
@@ -200,7 +202,7 @@ def loss_line(report: CompareReport) -> str:
     return f"Loss on your embeddings: {rounded(loss.value, 6)}{error} nats{part}; {optimum}.{angles}"
 
 
-def what_was_read(report: CompareReport) -> str:
+def what_was_read(report: Comparison) -> str:
     """Which columns of the file are the coordinates, and which are not."""
     read = report.read
     said = f"Read {counted(sum(report.counts), 'row')} of {read['embeddings']}"
@@ -211,12 +213,14 @@ def what_was_read(report: CompareReport) -> str:
     return f"{said}. Labels: {read['labels']}."
 
 
-def sentence(report: CompareReport) -> str:
+def sentence(report: Comparison) -> str:
     """The verdict in one sentence."""
-    loss = report.prediction.problem["loss"]["name"]
+    if not report.free.resolved:
+        return sentence_on_loss(report)
+    loss = report.prediction.subject
     worst = f"largest difference of a cosine {report.max_gram_error:.2g}"
     if report.verdict == "matches" and report.max_gram_error <= report.judgement.allowed:
-        noisy = report.max_gram_error > report.problem["within"]
+        noisy = report.max_gram_error > report.within
         few = ", no more than class means of so few samples are off by chance" if noisy else ""
         return f"Your encoder matches: its class means are arranged as {loss} wants ({worst}{few})."
     if report.verdict == "matches":
@@ -241,9 +245,27 @@ def sentence(report: CompareReport) -> str:
     return f"Not there yet: your encoder is not where {loss} wants it ({worst}{above})."
 
 
-def what_dimension_costs(report: CompareReport) -> str:
+def sentence_on_loss(report: Comparison) -> str:
+    """The verdict in one sentence, where no angles are predicted and the loss alone was judged."""
+    opened = undetermined(report.free.problem)
+    known = report.loss_on_data.value is not None
+    excess = report.excess if known else report.angle_excess
+    whose = "your loss is" if known else "the loss at your class means is"
+    if excess is None:
+        return f"Not there yet, as far as is known: your loss was not evaluated, and {opened}."
+    if report.verdict == "loose":
+        return f"{whose.capitalize()} at the optimum; nothing more can be compared, as {opened}."
+    above = f"{whose} {excess:.3g} nats above the optimum"
+    if report.verdict == "another geometry":
+        (pair,) = report.judgement.pairs
+        names = " and ".join(pair.classes)
+        return f"Another geometry: your class means {names} coincide, which no optimum allows, and {above}."
+    return f"Not there yet: {above}; {opened}."
+
+
+def what_dimension_costs(report: Comparison) -> str:
     """How far off it is, and how far off it must be."""
-    if report.limited:
+    if report.prediction.limited:
         return f"rms difference of a cosine from the best found there {report.errors.rms:.2g}"
     return (
         f"rms difference of a cosine {report.errors.rms:.2g}, and no embedding there is below "
@@ -251,28 +273,34 @@ def what_dimension_costs(report: CompareReport) -> str:
     )
 
 
-def what_it_means(report: CompareReport) -> str:
+def what_it_means(report: Comparison) -> str:
     """The ranges that were asked for and what to do, or what is not known."""
     lines = []
     judged = report.judgement
+    resolved = report.free.resolved
     if judged.pairs:
         told = "; ".join(
-            f"classes {' and '.join(pair.classes)} {interval(pair.range)} (optimum {pair.cosine:+z.3f})"
+            f"classes {' and '.join(pair.classes)} {interval(pair.range)}"
+            + (f" (optimum {pair.cosine:+z.3f})" if resolved else "")
             for pair in judged.pairs
         )
-        kept = holds_for(report.free.assumption or "")[0]
+        kept = holds_for(report.free.assumption)[0]
         assert judged.slack is not None
         lines.append(f"Up to {judged.slack:.2g} nats above the optimum the cosine may be, proven{kept}: {told}.")
     if report.verdict == "loose":
         lines.append(
-            "The loss gains next to nothing from moving them, so training hardly will. A higher temperature fixes more "
-            "(geomsolve imbalance --slack says how much)."
+            "The loss gains next to nothing from moving the angles, so training hardly will. A higher temperature "
+            "fixes more (geomsolve imbalance --slack says how much)."
         )
     elif report.verdict == "not there yet" and judged.least_rms > 0:
         lines.append(
             f"The optimum needs {report.free.rank:,} dimensions, the encoder has {report.dim:,}; but it is farther off "
             "than that explains."
         )
+    if not resolved:
+        if report.loss_on_data.value is None:
+            lines.append("The loss on your embeddings is not known; samples that scatter in their class raise it.")
+        return " ".join(lines)
     if report.verdict not in ("not there yet", "another geometry"):
         return " ".join(lines)
     if report.angle_excess is not None and report.angle_excess <= AT_OPTIMUM:
@@ -285,7 +313,7 @@ def what_it_means(report: CompareReport) -> str:
     return " ".join(lines)
 
 
-def classes_table(report: CompareReport) -> Table:
+def classes_table(report: Comparison) -> Table:
     """The classes whose cosines are off most."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("class")
@@ -297,14 +325,14 @@ def classes_table(report: CompareReport) -> Table:
     return table
 
 
-def pairs_table(report: CompareReport) -> Table:
+def pairs_table(report: Comparison) -> Table:
     """Predicted and measured cosines of the pairs of classes that differ most."""
     predicted, measured = report.prediction.gram, report.measured.gram
     first, second = np.triu_indices(len(report.names), 1)
     difference = np.abs(predicted - measured)[first, second]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("")
-    for title in ("predicted", "measured"):
+    for title in ("predicted" if report.free.resolved else "one of many", "measured"):
         table.add_column(title, justify="right", no_wrap=True)
     for place in np.argsort(-difference, kind="stable")[:MOST_PAIRS]:
         a, b = int(first[place]), int(second[place])

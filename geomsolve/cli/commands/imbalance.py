@@ -12,7 +12,7 @@ from rich.console import Console
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.cli import ranges
 from geomsolve.cli.advice import after_collapse
-from geomsolve.cli.answers import deliver_both, setting
+from geomsolve.cli.answers import deliver_both, setting, undetermined
 from geomsolve.cli.options import Command, class_options, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, effort, extreme_pair, holds_for, proof_lines
@@ -65,7 +65,7 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
     if quiet:
         return
     orbits = report.orbits
-    screen.print(setting(report))
+    screen.print(setting(report.problem, report.orbits))
     if report.structure.kind == "degenerate":
         screen.print(f"Why: {report.solver['reason']}.\nInfimum of the loss: {rounded(report.value, 9)} nats.")
         return
@@ -146,9 +146,8 @@ def sentence(report: ImbalanceReport) -> str:
 
 def open_angles(report: ImbalanceReport) -> str:
     """That the loss does not settle the angles, and what the regular simplex would cost."""
-    loss = report.problem["loss"]
-    where = f" at temperature {number(loss['temperature'], 4)}" if "temperature" in loss else ""
-    opening = f"The angles are not determined{where}: {loss['name']} hardly depends on them."
+    clause = undetermined(report.problem)
+    opening = f"{clause[:1].upper()}{clause[1:]}."
     if not report.simplex_limit:
         excess = report.simplex_excess or 0.0
         cost = f"A regular simplex would lose {excess:.2g} nats" if excess > 0 else "A regular simplex loses nothing"

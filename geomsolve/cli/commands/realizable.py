@@ -100,7 +100,7 @@ def show(report: RealizableReport | CasesReport, screen: Console, *, quiet: bool
     screen.print(sentence(report), style="bold")
     if quiet:
         return
-    screen.print(setting(report))
+    screen.print(setting(report.problem, report.orbits))
     screen.print(f"Why: {report.reason}.")
     screen.print()
     show_geometry(report, screen)
