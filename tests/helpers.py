@@ -139,6 +139,19 @@ def define(name: str, parameters: dict[str, Any], p: Any, counts: Any = None) ->
                 d.rows.append((p[a], constant, {(a, b): c for b, c in chance.items()}))
         else:
             random_negatives(draws, sampling, base, 1 / draws if mean else 1.0)
+    elif name == "nt-xent":
+        views, batch = get("views", 2), get("batch")
+        q = [x ** get("sampler", 1.0) for x in p]
+        q = [x / sum(q) for x in q]
+        finite = get("replacement") == "no"
+        draws = hypergeometrics(batch, counts) if finite else multinomials(batch, dict(enumerate(q)))
+        for probability, drawn in draws:
+            m = {a: views * n for a, n in drawn.items()}
+            pairs = sum(n * (n - 1) for n in m.values())
+            for a, n in m.items():
+                if n > 1:
+                    mass = probability * n * (n - 1) / pairs
+                    d.rows.append((mass, 1.0, {(a, b): m[b] for b in m if b != a}))
     elif name == "soft-supcon":
         epsilon = get("epsilon", 0.1)
         for a in classes:
@@ -175,6 +188,9 @@ LOSSES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("supcon", {"temperature": 0.5, "batch": 4, "views": 1}),
     ("supcon", {"temperature": 0.5, "batch": 5, "replacement": "no"}),
     ("supcon", {"temperature": 0.5, "batch": 4, "views": 1, "replacement": "no"}),
+    ("nt-xent", {"temperature": 0.5, "batch": 4}),
+    ("nt-xent", {"temperature": 1.0, "batch": 5, "views": 1, "sampler": 0.5}),
+    ("nt-xent", {"temperature": 0.5, "batch": 5, "replacement": "no"}),
     ("infonce", {"temperature": 0.5}),
     ("infonce", {"temperature": 0.5, "form": "mean", "sampling": "supervised"}),
     ("infonce", {"temperature": 0.5, "negatives": 3}),

@@ -31,6 +31,7 @@ TEN = [
     {"props": (0.95, 0.025, 0.025), "loss": {"name": "supcon", "temperature": 1.0}},  # collapsed minorities
     {"props": (0.4, 0.3, 0.2, 0.1), "loss": {"name": "supcon", "temperature": 0.5, "batch": 16}},
     {"counts": (6, 3, 3), "loss": {"name": "supcon", "temperature": 0.5, "full_batch": True}},
+    {"props": (0.5, 0.3, 0.2), "loss": {"name": "nt-xent", "temperature": 0.5, "batch": 16}},
     {"props": (0.7, 0.2, 0.1), "loss": {"name": "infonce", "temperature": 0.5, "negatives": 8, "form": "mean"}},
     {"props": (0.7, 0.2, 0.1), "loss": {"name": "dcl", "temperature": 0.5, "sampling": "supervised"}},
     {"props": (0.7, 0.2, 0.1), "loss": {"name": "soft-supcon", "temperature": 0.5, "epsilon": 0.01}},

@@ -63,6 +63,8 @@ class ImbalanceReport(ProvenReport):
     ``remedy``: what helps classes that have collapsed, None where none have.
     ``assumption`` completes 'for ...': the embeddings for which the proof holds, None where it holds for all.
     ``convex`` is False for a loss whose answer is only the best of several local searches.
+    ``expectation``, of a mean over as many terms as a batch has: 'exact', or 'ratio' where value and proof are of
+    E sum / E number, with ``drawn_mean`` {value, standard_error} of drawn batches at the same geometry.
     """
 
     command: ClassVar[str] = "imbalance"
@@ -83,6 +85,8 @@ class ImbalanceReport(ProvenReport):
     given: tuple[str, ...] = ()
     ranges: Ranges | None = None
     remedy: Remedy | None = None
+    expectation: str | None = None
+    drawn_mean: dict[str, float] | None = None
 
     @property
     def gram(self) -> FloatArray:
@@ -139,11 +143,10 @@ class ImbalanceReport(ProvenReport):
         plain["orbit_cosines"] = cosines
         for said in ("convex", "resolved", "simplex_limit"):  # by certified, by unique, and in words by solver.reason
             del plain[said]
-        if self.dimension_limited is None:
-            del plain["dimension_limited"]
+        for maybe in ("dimension_limited", "expectation", "drawn_mean", "remedy"):
+            if plain[maybe] is None:
+                del plain[maybe]
         plain["structure"]["groups"] = self.groups()
-        if self.remedy is None:
-            del plain["remedy"]
         if self.ranges is None:
             del plain["ranges"]
         else:
@@ -234,6 +237,8 @@ def geometry(problem: Imbalance) -> ImbalanceReport:
         given=tuple(problem.loss.parameters),
         simplex_limit=limit is not None,
         ranges=near,
+        expectation=objective.expectation or None,
+        drawn_mean=objective.drawn_mean(cosines, problem.seed),
     )
 
 
@@ -275,7 +280,7 @@ def limit_dimension(problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer
     """The report in ``problem.dim`` dimensions, where the optimum ``free`` of the limit needs more."""
     assert problem.dim is not None
     classes, answer = best_in_dimension(loss, orbits, free, problem.dim, problem.seed)
-    solution, proof = answer.solution, answer.certificate
+    solution, proof, objective = answer.solution, answer.certificate, loss.objective(classes)
     structure = classify(classes, solution.cosines, proof.gap if proof.certified else 0.0, limited=True)
     return ImbalanceReport(
         problem=understood(problem, loss=loss.written),
@@ -290,6 +295,8 @@ def limit_dimension(problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer
         simplex_excess=None,
         assumption=loss.assumption(orbits) or None,
         dimension_limited=True,
-        convex=loss.objective(classes).below is None,
+        convex=objective.below is None,
         given=tuple(problem.loss.parameters),
+        expectation=objective.expectation or None,
+        drawn_mean=objective.drawn_mean(solution.cosines, problem.seed),
     )

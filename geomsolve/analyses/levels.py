@@ -18,6 +18,7 @@ import numpy as np
 from geomsolve.analyses.find_levels import FoundLevelsReport, find_levels, path_through
 from geomsolve.analyses.scales import LONELY, Reached, Setting, reach
 from geomsolve.gram.types import FloatArray, IntArray
+from geomsolve.objectives.base import Objective
 from geomsolve.objectives.drawn_batches import Batches
 from geomsolve.objectives.levels import Optimum, Scale
 from geomsolve.questions.levels import Levels
@@ -53,7 +54,8 @@ class LevelsReport(ProvenReport):
 
     ``replacement``: how random batches are drawn, with ('yes') or without ('no'), ``optimum_other_replacement`` the
     optimum if they are drawn the other way.  ``batch_spread``: standard deviation of single random batches at the
-    optimum.  ``expectation``, of the reduction mean-nonzero: 'exact', or 'ratio' where E sum / E number stands for it,
+    optimum.  ``expectation``, of a mean over as many terms as a batch has (the reduction mean-nonzero, positive pairs):
+    'exact', or 'ratio' where E sum / E number stands for it,
     with ``drawn_mean`` {value, standard_error} of drawn batches at the same geometry.  ``other_reduction``: the levels
     of the other of mean and mean-nonzero where they differ, and the reading of ``loss_value`` there.
     """
@@ -89,6 +91,11 @@ class LevelsReport(ProvenReport):
     def optimum(self) -> float:
         """The least value that any embedding can have."""
         return self.value
+
+    @property
+    def roughly(self) -> bool:
+        """Whether a ratio of expectations stands for the optimum."""
+        return self.expectation == "ratio" and self.optimum_random_batches in (None, self.optimum)
 
     @property
     def headline(self) -> str:
@@ -155,6 +162,15 @@ def located(problem: Levels) -> LevelsReport:
                 ladder = Ladder(proof.value, ladder.collapse, ladder.random_start)
             random_batches = proof
             drawn_mean = singles.mean("mean-nonzero", at)
+    if problem.reduction == "mean":
+        expectation = None
+    batches = None if scale.batches is None else scale.batches.objective
+    if isinstance(batches, Objective) and batches.expectation and at is not None:
+        expectation, drawn_mean = batches.expectation, batches.drawn_mean(at, problem.seed)
+        drawn_mean = drawn_mean and {key: factor * x for key, x in drawn_mean.items()}
+        if expectation == "ratio" and first is scale.batches:
+            random_batches = proof = proof.above(batches.least_share * proof.lower_bound)
+            certified = proof.certified
     spread = singles and singles.spread(problem.reduction, at)
     value = problem.loss_value
     orbits, batch = training.orbits, training.batch
@@ -210,7 +226,7 @@ def located(problem: Levels) -> LevelsReport:
         replacement=None if scale.drawn is None else "no" if scale.drawn.finite else "yes",
         optimum_other_replacement=other,
         batch_spread=spread or None,
-        expectation=expectation if problem.reduction == "mean-nonzero" else None,
+        expectation=expectation,
         drawn_mean=drawn_mean,
         other_reduction=compared,
     )

@@ -130,11 +130,19 @@ class Setting:
                     f"the loss {self.loss.name} has no temperature to divide by it", field="base_temperature"
                 )
             factor *= temperature / self.base_temperature
-        if reduction == "mean-nonzero" and self.scale.temperature is None:
+        if reduction == "mean-nonzero" and (self.scale.temperature is None or self.loss.averaged != Loss.averaged):
             raise InputError(
-                f"no anchor of {self.problem.loss.name} lacks a positive here; take mean or sum", field="reduction"
+                f"{self.problem.loss.name} is a mean over {self.loss.averaged}, none of which lacks a positive here; "
+                "take mean or sum",
+                field="reduction",
             )
         if reduction == "sum":
+            if self.scale.anchors is None and self.batch is not None:
+                raise InputError(
+                    f"{self.problem.loss.name} is a mean over {self.loss.averaged}, of which not every batch has as "
+                    "many; take mean",
+                    field="reduction",
+                )
             if self.scale.anchors is None:
                 raise InputError(
                     f"{self.problem.loss.name} is summed over the anchors of a batch; give its size", field="batch"

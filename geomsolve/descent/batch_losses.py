@@ -1,8 +1,10 @@
 """The batch losses as their sources define them, on single samples: no classes collapse, nothing is averaged out.
 
-Each function takes cosines of unit vectors and returns one loss an anchor, in nats:
+Each function takes cosines of unit vectors and returns one loss an anchor (or a batch: nt_xent), in nats:
 
     supcon       - 1/|P(i)| sum_{p in P(i)} log( e^{s_ip} / sum_{a != i} e^{s_ia} )      Khosla et al. 2020, L_out
+    nt_xent      mean over positive pairs (i, p) of - log( e^{s_ip} / (e^{s_ip} + sum_n e^{s_in}) ),
+                 n of other classes                                                      NTXentLoss with labels
     contrast     - log( e^{s+} / (a0 e^{s+} + b sum_j e^{s_j}) )                         InfoNCE: a0 = 1; DCL: a0 = 0
     triplet      max(c_- - c_+ + margin, 0)                                              Schroff et al. 2015
     sigmoid      log(1 + e^{-(s+ - bias)}) + log(1 + e^{s- - bias})                      Zhai et al. 2023
@@ -26,6 +28,16 @@ def supcon(cosines: Tensor, labels: Tensor, temperature: float) -> Tensor:
     count = positive.sum(1)
     attraction = torch.where(positive, logits, 0.0).sum(1) / count.clamp(min=1)
     return torch.where(count > 0, torch.logsumexp(logits, 1) - attraction, 0.0)
+
+
+def nt_xent(cosines: Tensor, labels: Tensor, temperature: float) -> Tensor:
+    """(...) from ``cosines`` (..., n, n), ``labels`` (..., n) of batches; one without a positive pair costs nothing."""
+    same = labels[..., :, None] == labels[..., None, :]
+    logits = cosines / temperature
+    negatives = torch.logsumexp(logits.masked_fill(same, -torch.inf), -1)
+    positive = same & ~torch.eye(labels.shape[-1], dtype=torch.bool, device=labels.device)
+    cost = torch.where(positive, softplus(negatives[..., :, None] - logits), 0.0)
+    return cost.sum((-2, -1)) / positive.sum((-2, -1)).clamp(min=1)
 
 
 def contrast(positive: Tensor, negatives: Tensor, own: float, factor: float) -> Tensor:

@@ -88,12 +88,16 @@ class RandomBatches(RandomDraws):
         view = torch.arange(self.views, device=samples.device)
         return (samples[..., None] * self.views + view).flatten(-2)
 
+    def draw_samples(self, batches: int, generator: torch.Generator) -> Tensor:
+        """(n, B) samples of n batches."""
+        if self.finite:
+            first = self.population.draw((batches,), generator)
+            return torch.cat([first[:, None], self.population.draw_others(first, self.batch - 1, generator)], 1)
+        return self.population.draw((batches, self.batch), generator)
+
     def draw_batch(self, generator: torch.Generator) -> Tensor:
         """(B V,) rows of one batch."""
-        if self.finite:
-            first = self.population.draw((1,), generator)
-            return self._views(torch.cat([first, self.population.draw_others(first, self.batch - 1, generator)[0]]))
-        return self._views(self.population.draw((self.batch,), generator))
+        return self._views(self.draw_samples(1, generator)[0])
 
     def step(self, z: Tensor, generator: torch.Generator) -> Tensor:
         rows = self.draw_batch(generator)

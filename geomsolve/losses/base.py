@@ -47,13 +47,15 @@ class Loss(Choice):
     ``needs_classes``: under its own name it says nothing about samples without classes.  ``spelled``: what parameters
     are called in text, where their names do not say enough.  ``recipe``: dotted name of the module that trains a loss
     from elsewhere (``descent/recipes``); None for a loss of this project, whose recipe is found by its name, and for
-    one that has none.  ``tends_to_cross_entropy``: with ever more negatives, as do those of ``losses/infonce.py``.
+    one that has none.  ``averaged`` says what it is the mean over.  ``tends_to_cross_entropy``: with ever more
+    negatives, as do those of ``losses/infonce.py``.
     """
 
     aliases: ClassVar[tuple[Alias, ...]] = ()
     needs_classes: ClassVar[bool] = False
     spelled: ClassVar[dict[str, str]] = {}
     recipe: ClassVar[str | None] = None
+    averaged: ClassVar[str] = "anchors"
     tends_to_cross_entropy: ClassVar[bool] = False
 
     @abstractmethod

@@ -44,7 +44,7 @@ from geomsolve.losses.parameters import (
     VIEWS,
 )
 from geomsolve.objectives.base import Objective
-from geomsolve.objectives.drawn_batches import Batches, MeanNonzero
+from geomsolve.objectives.drawn_batches import Batches, MeanNonzero, whole_counts
 from geomsolve.objectives.expectation import LogExpectation
 from geomsolve.objectives.finite_draws import FiniteDraws
 from geomsolve.objectives.levels import Course, Optimum, Scale, Training
@@ -69,10 +69,7 @@ class SupCon(Loss):
     name: ClassVar[str] = "supcon"
     summary: ClassVar[str] = "supervised contrastive loss: population limit, random batches or one full batch"
     source: ClassVar[str] = "Khosla et al. 2020, L_out"
-    aliases: ClassVar[tuple[Alias, ...]] = (
-        Alias("simclr", "supcon in which every sample is its own class"),
-        Alias("nt-xent", "supcon in which every sample is its own class: the loss of simclr"),
-    )
+    aliases: ClassVar[tuple[Alias, ...]] = (Alias("simclr", "supcon in which every sample is its own class"),)
     needs_classes: ClassVar[bool] = True
 
     temperature: float = parameter(TEMPERATURE, 0.1)
@@ -199,19 +196,7 @@ class SupCon(Loss):
         return 3 if self.views == 1 else 2, most
 
     def _without_replacement(self, orbits: Orbits, batch: int, views: int) -> Objective:
-        counts = orbits.counts
-        if counts is None or np.any(counts != np.round(counts)):
-            raise InputError(
-                "batches without replacement are drawn from the samples of each class; this needs whole counts, not "
-                "shares",
-                field="loss.replacement",
-            )
-        total = int(orbits.sizes @ counts)
-        if batch > total:
-            raise InputError(
-                f"a batch of {batch:,} cannot be drawn without replacement from {total:,} samples; take a smaller one",
-                field="loss.batch",
-            )
+        counts = whole_counts(orbits, batch)
         if views == 1 and counts.max() < 2:
             raise InputError(
                 "every class has one sample, so in one view no anchor has a positive and the loss is 0 everywhere; "

@@ -11,7 +11,7 @@ Symbols: F ``value``, A ``gradient``, C ``cosines``, K ``n_classes``, m ``n_orbi
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,6 +33,14 @@ class RowCurvature:
     own: FloatArray
     rows: FloatArray
     joint: bool = False
+
+    @classmethod
+    def together(cls, parts: Sequence[Curvature]) -> RowCurvature:
+        """The sum of some that have this structure."""
+        alike = [part for part in parts if isinstance(part, RowCurvature)]
+        assert len(alike) == len(parts)
+        own: FloatArray = np.sum([part.own for part in alike], axis=0)
+        return cls(own, np.concatenate([part.rows for part in alike]))
 
     def __call__(self, change: FloatArray) -> FloatArray:
         result: FloatArray = self.own * change
@@ -60,6 +68,20 @@ class LogTerms:
     h: IntArray
     log_weight: FloatArray
     scale: float
+
+    @classmethod
+    def together(cls, parts: Sequence[LogTerms]) -> LogTerms:
+        """The sum of some, of one scale."""
+        before = np.cumsum([0, *(part.mass.size for part in parts)])
+        return cls(
+            np.concatenate([part.mass for part in parts]),
+            np.concatenate([part.log_offset for part in parts]),
+            np.concatenate([part.row + n for part, n in zip(parts, before[:-1], strict=True)]),
+            np.concatenate([part.g for part in parts]),
+            np.concatenate([part.h for part in parts]),
+            np.concatenate([part.log_weight for part in parts]),
+            parts[0].scale,
+        )
 
 
 @dataclass(frozen=True)
@@ -109,6 +131,9 @@ class Objective(ABC):
     that the gradient plus it is positive: the logarithm of that sum is what the dual solver matches.
     ``below`` is None for a convex F; for any other it is a convex objective that is nowhere above F.
     ``degenerate`` says why every geometry attains the infimum, where that is so.
+    ``expectation``, of a mean over batches each of which is a mean of its own: 'exact', or 'ratio' where the ratio of
+    two expectations stands for it; '' where the question does not arise.  No geometry has a mean below ``least_share``
+    times the least ratio.
     """
 
     smooth: bool = True
@@ -116,6 +141,8 @@ class Objective(ABC):
     attraction: FloatArray | float = 0.0
     below: Objective | None = None
     degenerate: str = ""
+    expectation: str = ""
+    least_share: float = 1.0
 
     @property
     def decides(self) -> bool:
@@ -143,6 +170,10 @@ class Objective(ABC):
         suggestion is first made admissible, so a wrong one only gives a weaker bound.
         """
         return Minorant(*self.evaluate(cosines))
+
+    def drawn_mean(self, cosines: FloatArray, seed: int = 0) -> dict[str, float] | None:
+        """Where F is a ratio: the mean that it stands for, ``value`` and ``standard_error``, from drawn batches."""
+        return None
 
     def cone_form(self) -> ConeForm | None:
         """F for a conic solver, or None where none of reasonable size exists."""

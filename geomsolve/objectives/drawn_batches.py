@@ -15,19 +15,22 @@ Symbols: B ``batch``, V ``views``, N_c ``numbers``, P(R > 0) ``any_positive``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
-from math import comb, exp, lgamma, log
+from itertools import chain, combinations
+from math import exp, lgamma, log
 
 import numpy as np
 
+from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray, IntArray
-from geomsolve.objectives.base import ConeForm, Curvature, Objective
-from geomsolve.objectives.expectation import Row, compositions, log_terms
+from geomsolve.objectives.enumerated import Enumerated, how_many
 from geomsolve.objectives.finite_draws import drawn
 
 MOST_COMPOSITIONS = 2000
 """Compositions of a batch up to which they are enumerated."""
+
+LEAST = -45.0
+"""Logarithm of the probability of a composition below which it is left out: all of them together are below 1e-14."""
 
 MOST_HELD = 10**9
 """Samples in all from which on drawing without replacement is drawing with it: numpy draws from fewer only."""
@@ -65,7 +68,7 @@ class Batches:
         orbits = self.orbits
         x = np.exp((cosines - 1) / temperature)
         x[orbits.sizes == 1, orbits.sizes == 1] = 0.0
-        by_orbit = numbers @ np.eye(orbits.n_orbits)[orbits.index]
+        by_orbit = self.by_orbit(numbers)
         others = (by_orbit @ x.T)[:, orbits.index] - numbers * np.diag(x)[orbits.index]
         paired = self.views * numbers > 1
         cost = np.log(np.where(paired, self.views * (numbers + others) - 1, 1.0))
@@ -148,79 +151,67 @@ class Batches:
     @property
     def few(self) -> bool:
         """Whether compositions are few enough to be enumerated."""
-        k = self.orbits.n_classes
-        return comb(self.batch + k - 1, k - 1) <= MOST_COMPOSITIONS
+        return how_many(self.batch, self.orbits.n_classes) <= MOST_COMPOSITIONS
 
-    def compositions(self) -> list[tuple[float, tuple[int, ...]]]:
-        """Every composition (K,) with its probability."""
+    def compositions(self) -> tuple[FloatArray, IntArray]:
+        """Every composition that there may be: its probability (n,) and how often it has each class (n, K)."""
         k, b = self.orbits.n_classes, self.batch
-        found = []
-        log_p = np.log(self.orbits.proportions[self.orbits.index]).tolist()
-        counts = self.counts.tolist() if self.finite else []
-        for numbers in compositions(b, k):
-            if not self.finite:
-                ways = lgamma(b + 1) + sum(n * q - lgamma(n + 1) for n, q in zip(numbers, log_p, strict=True))
-            elif all(d <= n for d, n in zip(numbers, counts, strict=True)):
-                ways = sum(log(comb(n, d)) for n, d in zip(counts, numbers, strict=True)) - log(comb(sum(counts), b))
-            else:
-                continue
-            found.append((exp(ways), numbers))
-        return found
+        bars = np.fromiter(chain.from_iterable(combinations(range(b + k - 1), k - 1)), dtype=np.int64)
+        edges = bars.reshape(-1, k - 1)
+        ends = np.full((edges.shape[0], 1), b + k - 1)
+        numbers = np.diff(np.hstack([np.full_like(ends, -1), edges, ends]), axis=1) - 1
+        log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, b + 1)))])
+        if self.finite:
+            numbers = numbers[np.all(numbers <= self.counts, axis=1)]
+            total = int(self.counts.sum())
+            ways = -log_factorial[numbers].sum(axis=1) + log_factorial[b]
+            for c, n in enumerate(self.counts.tolist()):  # n (n - 1) ... (n - d + 1) for d drawn
+                most = min(n, b)
+                ways += np.concatenate([[0.0], np.cumsum(np.log(n - np.arange(most)))])[numbers[:, c]]
+            ways -= float(np.log(total - np.arange(b)).sum())
+        else:
+            log_p = np.log(self.orbits.proportions[self.orbits.index])
+            ways = numbers @ log_p - log_factorial[numbers].sum(axis=1) + log_factorial[b]
+        kept = ways > LEAST
+        return np.exp(ways[kept]), numbers[kept]
+
+    def by_orbit(self, numbers: IntArray) -> FloatArray:
+        """(n, m) samples of each orbit from those of each class (n, K)."""
+        by_orbit: FloatArray = numbers @ np.eye(self.orbits.n_orbits)[self.orbits.index]
+        return by_orbit
 
 
-class MeanNonzero(Objective):
+def whole_counts(orbits: Orbits, batch: int) -> FloatArray:
+    """The counts (m,) of ``orbits``; :class:`InputError` unless a ``batch`` can be drawn without replacement."""
+    counts = orbits.counts
+    if counts is None or np.any(counts != np.round(counts)):
+        raise InputError(
+            "batches without replacement are drawn from the samples of each class; this needs whole counts, not shares",
+            field="loss.replacement",
+        )
+    total = int(orbits.sizes @ counts)
+    if batch > total:
+        raise InputError(
+            f"a batch of {batch:,} cannot be drawn without replacement from {total:,} samples; take a smaller one",
+            field="loss.batch",
+        )
+    return counts
+
+
+class MeanNonzero(Enumerated):
     """E of the mean over the anchors that have a positive, by enumeration; see the module."""
 
     unique_minimiser = False
 
     def __init__(self, batches: Batches, temperature: float) -> None:
-        orbits, views = batches.orbits, batches.views
-        index, m = orbits.index, orbits.n_orbits
-        self.scale = 1 / temperature
-        mass, constant, anchor, weights = [], [], [], []
-        for chance, numbers in batches.compositions():
-            heard = sum(n for n in numbers if views * n > 1)
-            by_orbit = views * np.bincount(index, weights=numbers, minlength=m)
-            for g, n in product(range(m), sorted(set(numbers))):
-                alike = sum(1 for a, other in enumerate(numbers) if index[a] == g and other == n)
-                if alike and views * n > 1:
-                    row = by_orbit.copy()
-                    row[g] -= views * n
-                    mass.append(chance * alike * n / heard)
-                    constant.append(views * n - 1.0)
-                    anchor.append(g)
-                    weights.append(row)
-        self.mass, self.constant = np.array(mass), np.array(constant)
-        self.anchor, self.weights = np.array(anchor, dtype=np.int64), np.array(weights)
-
-    def _shares(self, cosines: FloatArray) -> tuple[FloatArray, FloatArray]:
-        terms = self.weights * np.exp(self.scale * (cosines[self.anchor] - 1))
-        sums = self.constant + terms.sum(axis=1)
-        return np.log(sums), terms / sums[:, None]
-
-    def _gathered(self, rows: FloatArray) -> FloatArray:
-        m = rows.shape[1]
-        gathered = np.zeros((m, m))
-        np.add.at(gathered, self.anchor, rows)
-        return gathered
-
-    def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
-        logs, share = self._shares(cosines)
-        return float(self.mass @ logs), self._gathered(self.scale * self.mass[:, None] * share)
-
-    def curvature(self, cosines: FloatArray) -> Curvature:
-        share = self._shares(cosines)[1]
-        rate = self.scale**2 * self.mass[:, None]
-
-        def bend(change: FloatArray) -> FloatArray:
-            moved = share * change[self.anchor]
-            return self._gathered(rate * (moved - share * moved.sum(axis=1, keepdims=True)))
-
-        return bend
-
-    def cone_form(self) -> ConeForm | None:
-        rows: list[Row] = [
-            (float(p), float(c), int(g), {h: float(w) for h, w in enumerate(row) if w})
-            for p, c, g, row in zip(self.mass, self.constant, self.anchor, self.weights, strict=True)
-        ]
-        return ConeForm(logs=log_terms(rows, self.scale))
+        views = batches.views
+        chance, numbers = batches.compositions()
+        paired = numbers * (views * numbers > 1)
+        heard = np.maximum(paired.sum(axis=1), 1)
+        super().__init__(
+            batches.orbits,
+            paired * (chance / heard)[:, None],
+            np.maximum(views * numbers - 1.0, 1.0),
+            views * numbers,
+            temperature,
+        )

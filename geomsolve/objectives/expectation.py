@@ -63,7 +63,8 @@ class Anchor:
 
 class LogExpectation(Objective):
     """See the module.  ``chance`` (m, m): probability that a negative of an anchor in orbit g is *another* class
-    of orbit h; ``own`` (m,): that it is the anchor's own class, where X = 1; ``mass`` (m,) of the anchors."""
+    of orbit h; ``own`` (m,): that it is the anchor's own class, where X = 1; ``nothing`` (m,): that it adds nothing,
+    X = 0, the chance that is left; ``mass`` (m,) of the anchors."""
 
     def __init__(
         self,
@@ -76,8 +77,10 @@ class LogExpectation(Objective):
         negatives: int,
         scale: float,
         unique_minimiser: bool,
+        nothing: FloatArray | None = None,
     ) -> None:
         self.chance, self.own, self.mass = chance, own, mass
+        self.nothing = np.zeros_like(own) if nothing is None else nothing
         self.base, self.factor, self.negatives, self.scale = base, factor, negatives, scale
         self.unique_minimiser = unique_minimiser
         if not self._log_least(np.full(1, -2 * scale), np.ones(1), 0.0) > -2.01 / COLDEST:
@@ -179,14 +182,17 @@ class LogExpectation(Objective):
             return None
         rows: list[Row] = []
         for g, others in kinds.items():
-            has_own = bool(self.own[g] > 0)
-            log_chance = [log(c) for c in ([float(self.own[g])] if has_own else []) + self.chance[g, others].tolist()]
-            for drawn in compositions(k, others.size + has_own):
-                own_drawn = drawn[0] if has_own else 0
+            chances = {-1: float(self.own[g]), -2: float(self.nothing[g])}
+            chances |= {int(h): float(self.chance[g, h]) for h in others}
+            log_chance = {h: log(c) for h, c in chances.items() if c > 0}
+            for numbers in compositions(k, len(log_chance)):
+                drawn = dict(zip(log_chance, numbers, strict=True))
+                own_drawn = drawn.pop(-1, 0)
                 if self._counts(own_drawn):
-                    ways = sum(n * q - lgamma(n + 1) for n, q in zip(drawn, log_chance, strict=True))
+                    ways = sum(n * q - lgamma(n + 1) for n, q in zip(numbers, log_chance.values(), strict=True))
                     mass = float(self.mass[g]) * exp(lgamma(k + 1) + ways)
-                    terms = {int(h): self.factor * n for h, n in zip(others, drawn[has_own:], strict=True) if n}
+                    drawn.pop(-2, None)
+                    terms = {h: self.factor * n for h, n in drawn.items() if n}
                     rows.append((mass, self.base + self.factor * own_drawn, g, terms))
         return ConeForm(logs=log_terms(rows, self.scale))
 

@@ -87,8 +87,9 @@ class Scale:
     """The levels of one loss in nats an anchor.
 
     ``random`` takes a dimension.  ``balanced`` is the optimum of balanced batches, ``batches`` that of random ones;
-    one of them may be None, where it makes no difference or batches differ in nothing.  ``anchors`` and ``embeddings``
-    count those of a batch, where there is one.  ``no_positive``: probability that an anchor has none and adds 0.
+    one of them may be None, where it makes no difference or batches differ in nothing.  ``anchors``, or whatever the
+    loss is the mean over, and ``embeddings`` count those of a batch, where there is one and it always has as many.
+    ``no_positive``: probability that an anchor has none and adds 0.
     ``drawn``: how random batches are drawn, where they are; ``other``: the optimum if they were drawn the other way,
     with or without replacement; ``few``: that of the mean over anchors with a positive, where it is enumerated.
     ``temperature``: by which a single batch is evaluated.  ``many``: the optimum of ever more samples, where their

@@ -18,7 +18,7 @@ from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, effort, extreme_pair, holds_for, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.structure import angle_degrees, coinciding
-from geomsolve.losses import make_loss
+from geomsolve.losses import find_loss, make_loss
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.words import UNSEEN, counted, listing, nats, number, rounded, stakes
 
@@ -100,7 +100,7 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
     if not report.dimension_limited:
         spans = "It needs" if report.unique else "This one spans"
         screen.print(f"{unique} {spans} {counted(report.rank, 'dimension')}.")
-    for line in (simplex_line(report), log_line(report)):
+    for line in (mean_line(report), simplex_line(report), log_line(report)):
         if line:
             screen.print(line)
     if report.ranges is not None:
@@ -245,6 +245,20 @@ def cost(report: ImbalanceReport) -> list[str]:
     if report.bend < UNSEEN:
         return [f"A regular simplex would lose only {nats(report.bend)}: training will not see the difference."]
     return [f"A regular simplex would lose {nats(report.bend)}."]
+
+
+def mean_line(report: ImbalanceReport) -> str:
+    """Which mean over batches the value is, where there is a choice; else empty."""
+    if report.expectation == "exact":
+        return "The mean over batches is exact: all compositions of a batch are enumerated."
+    if report.drawn_mean is None:
+        return ""
+    terms = find_loss(report.problem["loss"]["name"]).averaged
+    return (
+        f"Value and proof are of the mean over the {terms} of ever more batches together (expected sum over expected "
+        f"number): a batch has too many compositions to enumerate. The mean over batches, each averaged by itself, is "
+        f"{number(report.drawn_mean['value'], 5)} +- {number(report.drawn_mean['standard_error'], 2)} at this geometry."
+    )
 
 
 def as_good(report: ImbalanceReport) -> bool:

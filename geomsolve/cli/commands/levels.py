@@ -22,6 +22,7 @@ from geomsolve.cli.options import (
 )
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import holds_for, loss_phrase
+from geomsolve.losses import Loss, find_loss
 from geomsolve.questions.levels import Levels
 from geomsolve.words import number
 
@@ -58,7 +59,7 @@ def command(output: Output, **flags: Any) -> int:
     start) and at the best any embedding can do, with a proof, and says where your value lies.
 
     --classes alone means balanced batches. With --props, --counts or --dataset batches are random. Losses without
-    labels (simclr, nt-xent, clip, mnrl, or infonce, dcl and sigmoid without classes) take every sample for its own
+    labels (simclr, clip, mnrl, or infonce, dcl, nt-xent and sigmoid without classes) take every sample for its own
     class. Batches are drawn without replacement where counts are known, as data loaders do; --replacement yes draws
     them with. An anchor without a positive counts as 0; --reduction mean-nonzero averages over the others, as
     pytorch-metric-learning does.
@@ -95,7 +96,7 @@ def proof(report: LevelsReport) -> str:
             f"NOT PROVEN: {number(report.optimum, 7)} is the optimum if {report.assumption}. "
             f"Without that it may be lower; all that is certain is {number(report.lower_bound, 7)} or more."
         )
-    if report.expectation == "ratio":
+    if report.roughly:
         return (
             f"NOT PROVEN: {number(report.optimum, 7)} stands for the optimum; all that is certain is "
             f"{number(report.lower_bound, 7)} or more."
@@ -123,7 +124,8 @@ def setting(report: LevelsReport) -> str:
     if report.replacement:
         parts.append(f"batches drawn {way(report.replacement)} replacement")
     nonzero = problem["reduction"] == "mean-nonzero"
-    parts.append("mean over anchors with a positive" if nonzero else f"{problem['reduction']} over anchors")
+    averaged = find_loss(problem["loss"]["name"]).averaged
+    parts.append("mean over anchors with a positive" if nonzero else f"{problem['reduction']} over {averaged}")
     return ", ".join(parts) + "."
 
 
@@ -155,7 +157,7 @@ def sentence(report: LevelsReport) -> str:
             if report.assumption
             else f"The best possible value{of_whom(report)} is"
         )
-        least = "The best value is about" if report.expectation == "ratio" else least
+        least = "The best value is about" if report.roughly else least
         return f"{least} {best}; {worst} is total collapse, where {everything(report)} coincide."
     value = number(report.loss_value)
     if report.reading == "collapse":
@@ -171,7 +173,7 @@ def sentence(report: LevelsReport) -> str:
                 return f"{value} is the optimum, as far as drawing with or without replacement leaves it open."
         if report.assumption:
             return f"{value} is the optimum, if {report.assumption}."
-        if report.expectation == "ratio":
+        if report.roughly:
             return f"{value} is about the optimum, for which {best} stands."
         return f"{value} is the optimum: no embedding{of_whom(report)} does better."
     if report.reading == "one batch":
@@ -206,7 +208,7 @@ def everything(report: LevelsReport) -> str:
 def table(report: LevelsReport) -> Table:
     """The levels from high to low, with the user's value among them."""
     balanced = report.optimum_random_batches not in (None, report.optimum)
-    about = "about " if report.expectation == "ratio" else ""
+    about = "about " if report.roughly else ""
     rows = [
         (
             report.random_start,
@@ -264,14 +266,17 @@ def batches(report: LevelsReport) -> list[str]:
         )
     elif lonely > 1e-4:
         lines.append(f"An anchor has no positive with probability {number(lonely, 3)}. It counts as 0 here.")
+    averaged = find_loss(report.problem["loss"]["name"]).averaged
+    terms = "anchors with a positive" if averaged == Loss.averaged else averaged
+    here = "" if report.optimum_random_batches in (None, report.optimum) else " of random batches"
     if report.expectation == "ratio" and report.drawn_mean is not None:
         lines.append(
-            "The optimum is that of the expected sum over the expected number of anchors with a positive; drawn "
+            f"The optimum{here} is that of the expected sum over the expected number of {terms}; drawn "
             f"batches have the mean {number(report.drawn_mean['value'])} +- "
             f"{number(report.drawn_mean['standard_error'], 2)} at the same geometry."
         )
     elif report.expectation == "exact":
-        lines.append("The optimum is exact: all compositions of a batch are enumerated.")
+        lines.append(f"The optimum{here} is exact: all compositions of a batch are enumerated.")
     if report.remark:
         lines.append(report.remark)
     if report.optimum_many_samples is not None:

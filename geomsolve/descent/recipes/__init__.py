@@ -71,8 +71,8 @@ def pml_experiment(loss: Loss, population: Population) -> Experiment:
     built: Experiment | None = build and build(loss, population)
     if built is None:
         raise InputError(
-            "pytorch-metric-learning has supcon with a batch size or a full batch, and infonce in its sum form with a "
-            "number of negatives; for anything else use the project's own batch losses (leave the implementation out)",
+            "pytorch-metric-learning has losses on batches, and infonce in its sum form with a number of negatives; "
+            "for anything else use the project's own batch losses (leave the implementation out)",
             field="implementation",
         )
     return built
