@@ -301,28 +301,32 @@ def test_the_library_on_one_batch(rng):
 
 
 def test_the_library_on_drawn_batches():
-    """Its mean over batches of the digits at the optimum of temperature .3 is the value that is printed."""
+    """Its mean over batches of the digits, at the optimum of temperature .3 and batch 16, is the value printed.
+
+    Batches of 64 take the library a second each.
+    """
     torch = pytest.importorskip("torch")
     library, t = pml_loss(0.3), 0.3
-    report = solve(Imbalance(counts=DIGITS, loss={"name": "nt-xent", "temperature": t, "batch": 64}))
+    report = solve(Imbalance(counts=DIGITS, loss={"name": "nt-xent", "temperature": t, "batch": 16}))
     values, vectors = np.linalg.eigh(report.gram)
     points = torch.from_numpy(vectors * np.sqrt(np.maximum(values, 0)))
     rng = np.random.default_rng(5)
     found = []
-    for _ in range(400):
-        y = torch.from_numpy(np.repeat(rng.choice(3, size=64, p=np.array(DIGITS) / 140), 2))
+    for _ in range(150):
+        y = torch.from_numpy(np.repeat(rng.choice(3, size=16, p=np.array(DIGITS) / 140), 2))
         found.append(float(library(points[y], y)))
     assert np.mean(found) == pytest.approx(report.value, abs=4 * np.std(found) / len(found) ** 0.5)
+    assert np.std(found) / len(found) ** 0.5 < 0.08 * report.value
 
 
 @pytest.mark.slow
 def test_descent_with_the_librarys_own_pairs(run):
     pytest.importorskip("pytorch_metric_learning")
-    flags = ("--counts", "20,8,4", "--loss", "nt-xent", "-t", 0.5, "--batch", 12, "--steps", 1500, "--json")
+    flags = ("--counts", "20,8,4", "--loss", "nt-xent", "-t", 0.5, "--batch", 8, "--steps", 500, "--json")
     for more in ((), ("--implementation", "pml")):
         answer = run("check", *flags, *more).json
         assert answer["verdict"] in ("agrees", "not there yet")
-        assert abs(answer["descent"]["value"] - answer["prediction"]["value"]) < 0.01
+        assert abs(answer["descent"]["value"] - answer["prediction"]["value"]) < 0.03
 
 
 @pytest.mark.slow
