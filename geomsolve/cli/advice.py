@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.console import Console
+
 from geomsolve.analyses.remedies import Remedy
 from geomsolve.questions.spelled import flags, written
 from geomsolve.words import listing, number
@@ -70,23 +72,21 @@ def gives_up(change: dict[str, Any], now: dict[str, Any]) -> str:
     }.get(key, "")
 
 
-def after_collapse(remedy: Remedy) -> str:
-    """What helps classes that have collapsed, and the command that compares every change."""
-    lines = []
+def after_collapse(remedy: Remedy, screen: Console) -> None:
+    """Print what helps classes that have collapsed, and the command that compares every change."""
     helping = [found for found in remedy.tried if found["minority_angle_deg"] > 0]
     if helping:
         best, *others = helping
         change = {"sampler": best["sampler"]}
         rest = "".join(f"; --sampler {other['sampler']}: {other['minority_angle_deg']:.1f}°" for other in others)
-        lines.append(
+        screen.print(
             f"{instruction(change, {})} ({flags_of(change)}), and the smaller classes are "
             f"{best['minority_angle_deg']:.1f}° apart or more (proven{rest})."
         )
     compared = (
         remedy.command if len(remedy.command) <= LONGEST else "geomsolve advise, with the classes and flags as here"
     )
-    lines.append(f"What every change would do: {compared}")
-    return "\n".join(lines)
+    screen.print(f"What every change would do: {compared}", soft_wrap=True)
 
 
 def closest(names: tuple[str, ...], count: int) -> str:

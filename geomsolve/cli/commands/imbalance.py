@@ -108,9 +108,12 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
         screen.print()
     solver = report.solver
     screen.print(f"Solver: {solver['name']} ({solver['reason']}); {effort(solver)}.")
-    changes = [what_would_change(report), after_collapse(report.remedy) if report.remedy else ""]
-    if any(changes):
-        screen.print("\n" + "\n".join(filter(None, changes)), soft_wrap=True)
+    change = what_would_change(report)
+    if change:
+        screen.print(f"\n{change}")
+    if report.remedy is not None:
+        screen.print("" if change else "\n", end="")
+        after_collapse(report.remedy, screen)
 
 
 def limited_lines(report: ImbalanceReport) -> str:

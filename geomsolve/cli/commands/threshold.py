@@ -73,7 +73,7 @@ def show(report: ThresholdReport, screen: Console, *, quiet: bool) -> None:
     if place := whereabouts(report):
         screen.print(f"\n{place}")
     if report.remedy is not None:
-        screen.print(after_collapse(report.remedy), soft_wrap=True)
+        after_collapse(report.remedy, screen)
 
 
 def shown(report: ThresholdReport, value: Any) -> str:
