@@ -5,7 +5,7 @@
                        geometries attain
     dimension          the optimum needs more dimensions than the encoder has, and what is off is what they cost: every
                        cosine, or the loss at the class means, is that of the best found in so many dimensions; for
-                       many classes, the rms difference is the bound of ``gram/measure.py`` within ``within``
+                       many classes, the rms difference is at most 1 + ``within`` times the bound of ``gram/measure.py``
     loose              the loss is at the optimum, and the cosines that differ most are inside the ranges proven for a
                        loss that far above it (``proof/ranges.py``): the loss does not fix these angles
     another geometry   the measured cosines have a name of their own, and the prediction has not
@@ -138,7 +138,7 @@ def judge(case: Case, bind: Bind, least_rms: float, rms: float) -> Verdict:
         return Verdict("matches", allowed)
     if limited is not None and (case.met(limited) or case.angles_at_optimum(limited)):
         return Verdict("dimension", allowed, least_rms=least_rms)
-    if limited is None and least_rms > 0 and rms <= least_rms + case.within:
+    if limited is None and least_rms > 0 and rms <= least_rms * (1 + case.within):
         return Verdict("dimension", allowed, least_rms=least_rms)
     if free.unique is False and case.value is not None:
         return Verdict("matches" if case.at_optimum(free) else "not there yet", allowed)
