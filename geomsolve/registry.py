@@ -44,8 +44,8 @@ from geomsolve.errors import InputError, guess, nearest
 class Values:
     """The values that a parameter may have: a ``type`` that pydantic checks, and the same in words, ``wanted``.
 
-    ``words`` are all values, where they can be listed; a ``matrix``, or a ``listed`` number for each class, may be
-    written as text or stand in a file.
+    ``words`` are all values, where they can be listed; a ``matrix``, a ``listed`` number for each class, or ``grouped``
+    classes may be written as text or stand in a file.
     """
 
     type: Any
@@ -53,6 +53,7 @@ class Values:
     words: tuple[str, ...] = ()
     matrix: bool = False
     listed: bool = False
+    grouped: bool = False
 
     @cached_property
     def adapter(self) -> TypeAdapter[Any]:
@@ -166,6 +167,21 @@ def margins() -> Values:
 
     kind: Any = Annotated[Any, BeforeValidator(read), WithJsonSchema({"anyOf": [{"type": "string"}, _ROWS]})]
     return Values(kind, "a square matrix of numbers from -4 to 4, one row a class, or @file", matrix=True)
+
+
+def groups() -> Values:
+    """Groups of two or more classes, each by its name or its number."""
+
+    def read(value: Any) -> Any:
+        found = tuple(tuple(x if isinstance(x, str) else int(_no_truth_value(x)) for x in group) for group in value)
+        if not found or any(len(group) < 2 for group in found):
+            raise ValueError("no such groups")
+        return found
+
+    rows = {"type": "array", "minItems": 1, "items": {"type": "array", "minItems": 2}}
+    schema = WithJsonSchema({"anyOf": [{"type": "string"}, rows]})
+    wanted = "groups of two or more classes, by name or number, as in 1,2,3;2,3,4, or @file with one a line"
+    return Values(Annotated[Any, BeforeValidator(read), schema], wanted, grouped=True)
 
 
 switch = Values(Annotated[bool, Strict()], "true or false")

@@ -28,6 +28,7 @@ CASES = [
     ("supcon", {"temperature": 0.5, "batch": 5, "views": 1}),
     ("supcon", {"temperature": 0.5, "batch": 5, "replacement": "no"}),
     ("supcon", {"temperature": 0.3, "batch": 6, "views": 1, "replacement": "no"}),
+    ("supcon", {"temperature": 0.5, "batches": ((1, 2, 3), (2, 4))}),
     ("nt-xent", {"temperature": 0.5, "batch": 5}),
     ("nt-xent", {"temperature": 0.4, "batch": 5, "views": 1, "sampler": 0.5}),
     ("nt-xent", {"temperature": 0.5, "batch": 6, "views": 3, "replacement": "no"}),

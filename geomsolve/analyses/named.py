@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from geomsolve.losses import Loss, make_loss
 from geomsolve.questions.base import LossProblem
+from geomsolve.questions.classes import ClassProblem
 
 
 def loss_of(problem: LossProblem) -> Loss:
     """The loss of a problem; raises :class:`geomsolve.InputError` for what it does not take."""
-    return make_loss(problem.loss.name, problem.loss.parameters, instances=problem.instances)
+    loss = make_loss(problem.loss.name, problem.loss.parameters, instances=problem.instances)
+    return loss.among(problem.class_names) if isinstance(problem, ClassProblem) and not problem.instances else loss

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar, Self
@@ -70,6 +71,10 @@ class Loss(Choice):
     def rebalance(self) -> Rebalance | None:
         """Who counts how much, for a loss in which that can be said class by class."""
         return None
+
+    def among(self, names: Sequence[str]) -> Self:
+        """The same loss, what it says of classes by name said by position among ``names``."""
+        return self
 
     def levels(self, training: Training) -> Scale:
         """Total collapse, random start and the optimum; raises :class:`InputError` where these are not known."""

@@ -11,7 +11,7 @@ from geomsolve.registry import EPSILON as EPSILON
 from geomsolve.registry import REPLACEMENT as REPLACEMENT
 from geomsolve.registry import TEMPERATURE as TEMPERATURE
 from geomsolve.registry import VIEWS as VIEWS
-from geomsolve.registry import Parameter, choice, exponent, margins, number, per_class, switch, whole
+from geomsolve.registry import Parameter, choice, exponent, groups, margins, number, per_class, switch, whole
 
 NEGATIVES = Parameter(
     "negatives", ("--negatives",), whole(1, infinite=True), "K|inf", "Negatives an anchor is compared with."
@@ -65,6 +65,13 @@ PAIR_MARGIN = Parameter(
     margins(),
     "MATRIX",
     "Adds a margin to the cosine of each pair of classes, a row and a column a class, 0,.1;.1,0 or @file.",
+)
+BATCHES = Parameter(
+    "batches",
+    ("--batches",),
+    groups(),
+    "CLASSES;CLASSES",
+    "Batches that always hold the same classes, 1,2,3;2,3,4 or @file: classes that never meet are not compared.",
 )
 MARGIN = Parameter(
     "margin",

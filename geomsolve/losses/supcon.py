@@ -4,6 +4,7 @@
     random batch  F = sum_a p_a E log( V - 1 + V sum_{j=1..B-1} e^{t_{a c_j}} ),  c_j ~ p    (B samples, V views)
     full batch    F = sum_a (n_a / N) log( n_a - 1 + sum_{b != a} n_b e^{t_ab} )         (one batch, self excluded)
     rebalanced    F = sum_a w_a log sum_b v_b e^{t_ab}                                   (``objectives/rebalanced.py``)
+    fixed batches F = mean over batches of the population limit in each               (``objectives/fixed_batches.py``)
 
 Random batches are drawn with replacement, so that a sample may come twice; ``replacement`` no draws them from the
 counts without, as data loaders do (``objectives/finite_draws.py``).  An anchor without a positive, of a class with one
@@ -21,6 +22,7 @@ Symbols: p_a ``proportions``, n_a ``counts``, tau ``temperature``, B ``batch``, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, log
 from typing import ClassVar, Self
@@ -34,6 +36,7 @@ from geomsolve.losses.base import Alias, Loss, register
 from geomsolve.losses.parameters import (
     ANCHOR_WEIGHTS,
     BATCH,
+    BATCHES,
     DENOMINATOR,
     FULL_BATCH,
     LOGIT_ADJUST,
@@ -47,6 +50,7 @@ from geomsolve.objectives.base import Objective
 from geomsolve.objectives.drawn_batches import Batches, MeanNonzero, whole_counts
 from geomsolve.objectives.expectation import LogExpectation
 from geomsolve.objectives.finite_draws import FiniteDraws
+from geomsolve.objectives.fixed_batches import FixedBatches, Groups, positions
 from geomsolve.objectives.levels import Course, Optimum, Scale, Training
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.objectives.one_view import OneView
@@ -82,6 +86,7 @@ class SupCon(Loss):
     denominator: PerClass | None = parameter(DENOMINATOR, None)
     logit_adjust: float | None = parameter(LOGIT_ADJUST, None)
     pair_margin: Margins | None = parameter(PAIR_MARGIN, None)
+    batches: Groups | None = parameter(BATCHES, None)
 
     def __post_init__(self) -> None:
         if self.full_batch and self.batch is not None:
@@ -99,6 +104,11 @@ class SupCon(Loss):
                 field="loss.batch",
             )
 
+        if self.batches is not None:
+            others = [name for name in self.parameters() if name not in ("temperature", "batches")]
+            clash = next((name for name in others if getattr(self, name) is not False), None)
+            if clash is not None:
+                raise InputError("fixed batches are compared as they stand; leave this out", field=f"loss.{clash}")
         whole = self.full_batch or self.replacement == "no"
         for name in ("sampler", "anchor_weights", "denominator", "logit_adjust", "pair_margin"):
             if getattr(self, name) is not None and (whole or self.views == 1):
@@ -122,7 +132,12 @@ class SupCon(Loss):
     def orbits(self, proportions: ArrayLike, counts: ArrayLike | None = None) -> Orbits:
         plain = super().orbits(proportions, counts)
         told_apart = self.rebalance.columns(plain.n_classes)
+        if self.batches is not None:
+            told_apart = np.arange(plain.n_classes, dtype=np.float64)[:, None]
         return plain if told_apart is None else plain.refined(told_apart)
+
+    def among(self, names: Sequence[str]) -> Self:
+        return self if self.batches is None else self.replace(batches=positions(self.batches, names))
 
     @property
     def reads_whole_set(self) -> bool:
@@ -130,7 +145,8 @@ class SupCon(Loss):
 
     @property
     def counted_off(self) -> str:
-        summed = self.batch is None and not self.full_batch and self.denominator is None and self.logit_adjust is None
+        fixed = self.full_batch or self.batch is not None or self.batches is not None
+        summed = not fixed and self.denominator is None and self.logit_adjust is None
         return "embeddings in a batch" if summed else ""
 
     @property
@@ -138,6 +154,8 @@ class SupCon(Loss):
         return self.full_batch or self.replacement == "no"
 
     def objective(self, orbits: Orbits) -> Objective:
+        if self.batches is not None:
+            return FixedBatches(orbits, self.batches, self.temperature)
         n = orbits.sizes
         scale = 1 / self.temperature
         if self.full_batch:
@@ -178,7 +196,7 @@ class SupCon(Loss):
 
     @property
     def scatter_is_heat(self) -> bool:
-        return self.batch is None and not self.full_batch and self.pair_margin is None
+        return self.batch is None and not self.full_batch and self.pair_margin is None and self.batches is None
 
     def varied(self, name: str, value: float) -> Self:
         if name == "batch" and value == inf:
@@ -221,6 +239,8 @@ class SupCon(Loss):
     def levels(self, training: Training) -> Scale:
         if self.full_batch:
             raise InputError("levels are of a batch; leave this out and give --batch", field="loss.full_batch")
+        if self.batches is not None:
+            raise InputError("levels are of random or balanced batches; leave this out", field="loss.batches")
         if self.denominator not in (None, "plain") or self.logit_adjust is not None or self.pair_margin is not None:
             raise InputError(
                 "levels are of a batch, in which what an anchor is compared with is not reweighted here; leave out the "

@@ -28,7 +28,7 @@ class Enumerated(Objective):
     """
 
     def __init__(
-        self, orbits: Orbits, mass: FloatArray, constant: FloatArray, numbers: IntArray, temperature: float
+        self, orbits: Orbits, mass: FloatArray, constant: FloatArray, numbers: IntArray | FloatArray, temperature: float
     ) -> None:
         self.scale = 1 / temperature
         by_orbit = numbers @ np.eye(orbits.n_orbits)[orbits.index]

@@ -154,6 +154,10 @@ def _with_lists(loss: dict[str, Any], base: Path | None) -> dict[str, Any]:
         try:
             if declared[key].values.listed and not (isinstance(value, str) and value[:1].isalpha()):
                 read[key] = _numbers(value, base)
+            elif declared[key].values.grouped:
+                from geomsolve.reading.lists import read_groups
+
+                read[key] = read_groups(value, base) if isinstance(value, str) else value
             elif declared[key].values.matrix:
                 from geomsolve.reading.matrices import read_matrix
 

@@ -45,6 +45,15 @@ def read_names(text: str, base: Path | None = None) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
+def read_groups(text: str, base: Path | None = None) -> list[list[str]]:
+    """Groups of names, split at semicolons; files hold one a line."""
+    lines = [text]
+    if text == "-" or text.startswith("@"):
+        lines = [line.split("#")[0] for line, _ in _tokens(text, base, _whole_line)]
+    groups = [group.strip() for line in lines for group in line.split(";")]
+    return [[name.strip() for name in group.split(",") if name.strip()] for group in groups if group]
+
+
 def words(text: str) -> list[str]:
     """What commas or spaces split."""
     return [word for word in re.split(r"[,\s]+", text) if word]

@@ -4,6 +4,7 @@ batch B, views V      B random samples, each with V features of its own; the usu
                       they are B different ones, and the samples are those that the counts say
 full batch            all samples, one batch; the usual batch loss
 population limit      the batch loss on all samples, each weighted by its share (the anchor included)
+fixed batches         all samples of its classes in each, weighted by share
 rebalanced            the same with weights of classes as anchors, and among what an anchor is compared with
 """
 
@@ -16,6 +17,7 @@ import torch
 from geomsolve.descent.batches import FullBatch, RandomBatches, StepLoss
 from geomsolve.descent.denominator import Rebalanced
 from geomsolve.descent.experiments import Experiment
+from geomsolve.descent.fixed_batches import FixedBatches
 from geomsolve.descent.population import Population
 from geomsolve.errors import InputError
 from geomsolve.losses.supcon import SupCon
@@ -25,6 +27,8 @@ def experiment(loss: SupCon, population: Population) -> Experiment:
     """See the module."""
     rebalance, p = loss.rebalance, population.proportions.cpu().numpy()
     drawn = replace(population, proportions=torch.as_tensor(rebalance.drawn(p), device=population.device))
+    if loss.batches is not None:
+        return FixedBatches(population, loss.temperature, [[int(a) - 1 for a in batch] for batch in loss.batches])
     if loss.batch is not None and loss.anchor_weights is not None:
         raise InputError(
             "class weights are trained in the population limit; leave out the batch", field="loss.anchor_weights"
