@@ -31,6 +31,22 @@ def test_classes_that_never_meet_merge():
     assert report.gram[[0, 0, 1], [1, 2, 2]] == pytest.approx([-0.5] * 3, abs=1e-6)
 
 
+def test_it_is_said_which_classes_never_meet(run):
+    flags = ("imbalance", "--props", "1/4,1/4,1/4,1/4")
+    assert "never in one batch, so not compared: classes 1 with 4" in run(*flags, "--batches", "1,2,3;2,3,4").stderr
+    assert "never in one batch" not in run(*flags, "--batches", "1,2;3,4;1,3;1,4;2,3;2,4").stderr
+
+
+def test_descent_on_single_samples_agrees():
+    pytest.importorskip("torch")
+    from geomsolve import Check
+
+    loss = {"name": "supcon", "temperature": 0.5, "batches": ((1, 2, 3), (2, 3, 4))}
+    report = solve(Check(counts=[40, 30, 20, 10], loss=loss, device="cpu", steps=3000))
+    assert report.verdict == "agrees"
+    assert report.max_gram_error < 1e-4
+
+
 def test_the_value_is_the_mean_over_batches(rng):
     p, gram, t = np.array([0.4, 0.3, 0.2, 0.1]), random_gram(rng, 4), 0.3
     batches = ((1, 2, 3), (2, 4))

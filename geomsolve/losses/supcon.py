@@ -50,13 +50,14 @@ from geomsolve.objectives.base import Objective
 from geomsolve.objectives.drawn_batches import Batches, MeanNonzero, whole_counts
 from geomsolve.objectives.expectation import LogExpectation
 from geomsolve.objectives.finite_draws import FiniteDraws
-from geomsolve.objectives.fixed_batches import FixedBatches, Groups, positions
+from geomsolve.objectives.fixed_batches import FixedBatches, Groups, positions, strangers
 from geomsolve.objectives.levels import Course, Optimum, Scale, Training
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.objectives.one_view import OneView
 from geomsolve.objectives.random_start import random_log_sum
 from geomsolve.objectives.rebalanced import Margins, PerClass, Rebalance
 from geomsolve.registry import parameter
+from geomsolve.words import listing
 
 FEW_COUNTS = 30
 """Distinct counts up to which levels looks at batches without replacement unasked: it takes seconds."""
@@ -135,6 +136,12 @@ class SupCon(Loss):
         if self.batches is not None:
             told_apart = np.arange(plain.n_classes, dtype=np.float64)[:, None]
         return plain if told_apart is None else plain.refined(told_apart)
+
+    def notes(self) -> tuple[str, ...]:
+        pairs = [] if self.batches is None else strangers(self.batches)
+        if not pairs:
+            return ()
+        return (f"never in one batch, so not compared: classes {listing(pairs, most=6)}",)
 
     def among(self, names: Sequence[str]) -> Self:
         return self if self.batches is None else self.replace(batches=positions(self.batches, names))

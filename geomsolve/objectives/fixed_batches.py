@@ -5,7 +5,8 @@
 n batches B, q the proportions within the batch, sum 1: the population limit within each, in which the anchor's own
 class counts 1, so that F is what classes cost each other.  Classes that never meet do not push each other: the slope of
 F by their cosine is 0, and they may share a point however low the temperature.  Batches {1,2,3} and {2,3,4} of equal
-classes: 1 and 4 merge, the three points are a regular simplex, F = log(1 + 2 e^{-3/(2 tau)}).  Derived for this project.
+classes: 1 and 4 merge, the three points are a regular simplex, F = log(1 + 2 e^{-3/(2 tau)}).  Derived for this
+project.
 
 Symbols: B ``batches``, q ``shares``.
 """
@@ -13,6 +14,7 @@ Symbols: B ``batches``, q ``shares``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -39,6 +41,14 @@ class FixedBatches(Enumerated):
         self.constant = np.ones_like(self.constant)
         met = member.T @ member > 0
         self.unique_minimiser = bool(met.all())
+
+
+def strangers(batches: Groups) -> list[str]:
+    """The pairs of classes that are in no batch together, as '1 with 4'."""
+    classes = sorted({a for batch in batches for a in batch}, key=lambda a: (isinstance(a, str), a))
+    met = [set(batch) for batch in batches]
+    pairs = combinations(classes, 2)
+    return [f"{a} with {b}" for a, b in pairs if not any(a in batch and b in batch for batch in met)]
 
 
 def positions(batches: Groups, names: Sequence[str]) -> Groups:
