@@ -57,7 +57,6 @@ from geomsolve.objectives.one_view import OneView
 from geomsolve.objectives.random_start import random_log_sum
 from geomsolve.objectives.rebalanced import Margins, PerClass, Rebalance
 from geomsolve.registry import parameter
-from geomsolve.words import listing
 
 FEW_COUNTS = 30
 """Distinct counts up to which levels looks at batches without replacement unasked: it takes seconds."""
@@ -141,7 +140,8 @@ class SupCon(Loss):
         pairs = [] if self.batches is None else strangers(self.batches)
         if not pairs:
             return ()
-        return (f"never in one batch, so not compared: classes {listing(pairs, most=6)}",)
+        more = f" and {len(pairs) - 6:,} more pairs" if len(pairs) > 6 else ""
+        return (f"never in one batch, so not compared: classes {', '.join(pairs[:6])}{more}",)
 
     def among(self, names: Sequence[str]) -> Self:
         return self if self.batches is None else self.replace(batches=positions(self.batches, names))
