@@ -27,7 +27,15 @@ def command_line(question: LossProblem, **kept: Any) -> str:
             words += [f"--{name.replace('_', '-')}", written(value)]
     if question.loss.name != type(question.loss).model_fields["name"].default:
         words += ["--loss", question.loss.name]
-    return shlex.join([*words, *flags(question.loss.parameters)])
+    return shlex.join([*words, *flags(in_force(question))])
+
+
+def in_force(question: LossProblem) -> dict[str, Any]:
+    """The parameters of a question's loss that differ from what they are unless given, checked."""
+    declared, loss = LOSSES.parameters(), question.loss
+    usual = LOSSES[loss.name].defaults() if loss.name in LOSSES else {}
+    given = {name: declared[name].parse(value) for name, value in loss.parameters.items() if value is not None}
+    return {name: value for name, value in given.items() if value != usual.get(name)}
 
 
 def flags(parameters: dict[str, Any]) -> list[str]:
