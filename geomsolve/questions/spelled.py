@@ -33,7 +33,8 @@ def command_line(question: LossProblem, **kept: Any) -> str:
 def in_force(question: LossProblem) -> dict[str, Any]:
     """The parameters of a question's loss that differ from what they are unless given, checked."""
     declared, loss = LOSSES.parameters(), question.loss
-    usual = LOSSES[loss.name].defaults() if loss.name in LOSSES else {}
+    known = LOSSES.get(loss.name)
+    usual = {} if known is None else known.defaults()
     given = {name: declared[name].parse(value) for name, value in loss.parameters.items() if value is not None}
     return {name: value for name, value in given.items() if value != usual.get(name)}
 
