@@ -35,8 +35,12 @@ def in_force(question: LossProblem) -> dict[str, Any]:
     declared, loss = LOSSES.parameters(), question.loss
     known = LOSSES.get(loss.name)
     usual = {} if known is None else known.defaults()
-    given = {name: declared[name].parse(value) for name, value in loss.parameters.items() if value is not None}
-    return {name: value for name, value in given.items() if value != usual.get(name)}
+    given = {}
+    for name, value in loss.parameters.items():
+        checked = None if value is None else declared[name].parse(value)
+        if checked != usual.get(name):
+            given[name] = value if isinstance(value, str) and value[:1].isalpha() else checked  # words stay words
+    return given
 
 
 def flags(parameters: dict[str, Any]) -> list[str]:
