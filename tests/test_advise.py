@@ -147,6 +147,7 @@ def test_a_loss_that_is_not_convex_is_refused():
         solve(Advise(props=RARE, loss={"name": "infonce", "hardness": 1}))
 
 
+@pytest.mark.slow
 def test_changes_that_a_loss_does_not_take_are_left_out():
     report = solve(Advise(props=RARE, loss={"name": "infonce", "temperature": 1, "negatives": 16}))
     keys = {key for found in report.options for key in found.change}
@@ -223,6 +224,7 @@ def test_a_question_is_spelled_as_it_is_read():
     assert command_line(full) == "geomsolve imbalance --counts 5,3 --seed 3 --full-batch"
 
 
+@pytest.mark.slow
 def test_it_reads_as_advice(run):
     spoken = run("advise", "--props", ".95,.03,.02", "-t", "1")
     text = " ".join(spoken.stdout.split())
@@ -268,6 +270,7 @@ def test_problem_files(tmp_path, run):
     assert run("validate", file).code == 2
 
 
+@pytest.mark.slow
 def test_a_picture(tmp_path, run):
     pytest.importorskip("matplotlib")
     file = tmp_path / "a.svg"

@@ -211,6 +211,7 @@ def test_the_mathematics_needs_numpy_and_scipy_only(path):
     assert third_party <= {"numpy", "scipy", "geomsolve"}
 
 
+@pytest.mark.slow
 def test_only_the_conic_solver_imports_cvxpy():
     users = [relative(p) for p in MODULES if "cvxpy" in imported(p) or 'import_module("cvxpy")' in p.read_text()]
     assert users == ["solvers/conic.py"]

@@ -178,6 +178,7 @@ class TestFolder:
         assert words in ended.stderr
         assert (folder / "a.yaml").read_text() == before
 
+    @pytest.mark.slow
     def test_no_scheduler_there(self, run, folder, monkeypatch):
         pytest.importorskip("distributed", reason="dask is an extra")
         monkeypatch.setattr("geomsolve.batch.workers.CONNECT", 0.5)

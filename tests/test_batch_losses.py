@@ -60,6 +60,7 @@ def test_supcon_batch_bound_of_graf_et_al():
     assert library == pytest.approx(25205.688636803963, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_contrast_is_cross_entropy_on_the_positive():
     positive, negatives = torch.randn(5, dtype=torch.float64), torch.randn(5, 7, dtype=torch.float64)
     logits = torch.cat([positive[:, None], negatives], 1)

@@ -84,6 +84,7 @@ def test_pytorch_metric_learning_arrives_too():
         assert check(Check(**problem, device="cpu", implementation="pml")).agrees
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "problem",
     [
@@ -116,6 +117,7 @@ def test_euclidean_latents_are_reached():
     np.testing.assert_allclose(report.descent.gram, 0.5 * (y[:, None] - y) ** 2, atol=1e-3)  # tau |y - y'|^2 / sigma^2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rough")
 def test_same_seed_same_answer():
     problem = {"props": (0.6, 0.4), "loss": {"name": "infonce", "negatives": 2}, "steps": 30, "device": "cpu"}
@@ -216,6 +218,7 @@ def test_wrong_prediction_would_be_caught(monkeypatch):
     assert report.exit_code == 1
 
 
+@pytest.mark.slow
 def test_limited_dimension_is_compared_with_the_best_found_there():
     report = check(Check(counts=(4, 4, 4, 4), loss="spectral", dim=2, device="cpu"))
     assert report.verdict == "agrees"
@@ -253,6 +256,7 @@ def test_hard_negatives_end_where_the_local_searches_end():
     assert report.max_gram_error == pytest.approx(np.abs(local.gram - report.prediction.gram).max(), abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rough")
 @pytest.mark.parametrize(
     "problem",
@@ -391,6 +395,7 @@ def test_problem_file_of_a_check_is_refused_with_its_place(tmp_path, run):
 TRAINED = "device: cpu\noptimizer: lbfgs\nexpect: {verdict: agrees}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -415,6 +420,7 @@ def run(*arguments):
     return CliRunner().invoke(cli, list(arguments), standalone_mode=False)
 
 
+@pytest.mark.slow
 def test_command_agrees_in_words_and_json(tmp_path):
     arguments = ("check", "--props", "0.5,0.3,0.2", "-t", "0.5", "--device", "cpu", "--names", "a,b,c")
     out = tmp_path / "answer.json"
@@ -492,6 +498,7 @@ def test_command_refuses_in_one_line(arguments, part, capsys, monkeypatch):
     assert shown.err.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [

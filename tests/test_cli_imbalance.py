@@ -462,6 +462,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", BAD)
 def test_bad_input_is_one_clear_message(run, tmp_path, monkeypatch, bad):
     args, message = BAD[bad]

@@ -133,6 +133,7 @@ def test_halfway_is_not_there_yet(tmp_path, labels, best):
     assert report.verdict == "not there yet"
 
 
+@pytest.mark.slow
 def test_where_many_geometries_are_optimal_the_loss_decides(tmp_path, labels):
     pytest.importorskip("torch")
     loss = {"name": "triplet", "margin": 0.5}

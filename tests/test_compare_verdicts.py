@@ -164,6 +164,7 @@ def spoken(run, folder, temperature=0.001):
     return " ".join(done.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "gram", [1.5 * np.eye(3) - 0.5, np.eye(3), cosines(-0.9, 0.2, 0.1)], ids=["shown", "frame", "any"]
 )
@@ -207,6 +208,7 @@ def test_a_collapse_that_a_range_excludes_is_another_geometry(ask, run, tmp_path
     assert "your class means 1 and 2 coincide, which no optimum allows" in spoken(run, tmp_path)
 
 
+@pytest.mark.slow
 def test_nearly_coinciding_means_are_no_other_geometry_where_the_range_holds_them(ask):
     """Cosines of .993 and .93 count as one point for the name, but some optimum may have them."""
     pytest.importorskip("torch")
@@ -221,6 +223,7 @@ def test_nearly_coinciding_means_are_no_other_geometry_where_the_range_holds_the
     assert spread.verdict == "not there yet"
 
 
+@pytest.mark.slow
 def test_without_the_loss_the_class_means_are_judged(ask, monkeypatch, run, tmp_path):
     import importlib.util
 

@@ -90,6 +90,7 @@ def test_every_loss_has_an_experiment_and_a_case():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rough")
 @pytest.mark.parametrize(("name", "parameters"), CASES, ids=IDS)
 def test_on_collapsed_classes_the_expectation_is_the_objective(name, parameters):
@@ -107,6 +108,7 @@ def test_on_collapsed_classes_the_expectation_is_the_objective(name, parameters)
         assert found.value == pytest.approx(want, abs=4 * found.standard_error + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rough")
 @pytest.mark.parametrize(("name", "parameters"), [case for case in CASES if "hardness" not in case[1]])
 def test_no_features_go_below_the_certified_bound(name, parameters):
@@ -123,6 +125,7 @@ def test_no_features_go_below_the_certified_bound(name, parameters):
         assert found.value + 4 * found.standard_error >= report.lower_bound - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "parameters"), CASES[:16])
 def test_steps_average_to_the_value(name, parameters):
     ex = trial(name, parameters, sizes=(3, 2, 2, 2))
@@ -134,6 +137,7 @@ def test_steps_average_to_the_value(name, parameters):
     assert float(steps.mean()) == pytest.approx(found.value, abs=4 * math.hypot(error, found.standard_error) + 1e-12)
 
 
+@pytest.mark.slow
 def test_supcon_batches_by_enumeration():
     """All class draws of two other samples, on scattered features: the estimate against the definition."""
     ex = trial("supcon", {"temperature": 0.5, "batch": 3, "views": 2}, sizes=(2, 2, 1, 1))
@@ -153,6 +157,7 @@ def test_supcon_batches_by_enumeration():
     assert found.value == pytest.approx(total, abs=4 * found.standard_error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dcl", "triplet", "supcon"])
 def test_standard_errors_are_honest(name, monkeypatch):
     monkeypatch.setattr(experiments, "STANDARD_ERROR", 3e-3)
@@ -169,6 +174,7 @@ def test_standard_errors_are_honest(name, monkeypatch):
     assert 0.7 < spread / stated < 1.4  # five standard deviations of a spread of sixty
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "parameters"), [case for case in CASES if trial(*case).whole])
 def test_blocks_change_nothing(name, parameters, monkeypatch):
     def step(ex):

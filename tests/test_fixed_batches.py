@@ -37,6 +37,7 @@ def test_it_is_said_which_classes_never_meet(run):
     assert "never in one batch" not in run(*flags, "--batches", "1,2;3,4;1,3;1,4;2,3;2,4").stderr
 
 
+@pytest.mark.slow
 def test_descent_on_single_samples_agrees():
     pytest.importorskip("torch")
     from geomsolve import Check

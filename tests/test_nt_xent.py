@@ -108,6 +108,7 @@ def test_orbits_change_nothing(rng):
         assert kind(batches(None, orbits, 6), 0.4).value(cosines) == pytest.approx(whole, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_digits_collapse_far_below_supcon(run):
     """110, 20 and 10 digits, batch 64, two views: the rare ones share a point from a temperature between .3 and .5 on.
 
@@ -153,6 +154,7 @@ def test_the_threshold_is_where_opening_the_rare_classes_stops_to_pay(run):
     assert opening(0.995 * at) < 0 < opening(1.005 * at)
 
 
+@pytest.mark.slow
 def test_many_classes_say_that_a_ratio_stands_for_the_mean(run):
     flags = ("--dataset", "cifar10-lt:100", "--loss", "nt-xent", "--batch", 64, "-t", 0.5)
     answer = run("imbalance", *flags, "--json").json
@@ -183,6 +185,7 @@ def test_every_sample_its_own_class_is_simclr(name, run):
     assert summed["collapse"] == pytest.approx(256 * log(255), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_levels_of_drawn_batches(rng):
     """Collapse and random start against drawn batches of the definition."""
     loss, props = {"name": "nt-xent", "temperature": 0.5}, (0.5, 0.3, 0.2)
@@ -266,6 +269,7 @@ def test_what_makes_no_sense_is_refused(args, words, run):
     assert words in " ".join(answer.stderr.split())
 
 
+@pytest.mark.slow
 def test_other_commands(run):
     sweep = run("sweep", *FLAGS, "--over", "temperature=0.3,0.5", "--json")
     assert sweep.code == 0
@@ -300,6 +304,7 @@ def test_the_library_on_one_batch(rng):
         assert float(library(z, y)) == pytest.approx(wanted, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_library_on_drawn_batches():
     """Its mean over batches of the digits, at the optimum of temperature .3 and batch 16, is the value printed.
 

@@ -44,6 +44,7 @@ def test_a_sweep_that_cannot_write_one_file_writes_none(run, tmp_path, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_written_leaves_no_json_behind(run, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)

@@ -376,6 +376,7 @@ class TestSchema:
         for name in kinds():
             assert any(d.get("properties", {}).get("kind", {}).get("const") == name for d in schema["$defs"].values())
 
+    @pytest.mark.slow
     def test_the_gallery_conforms(self, validator):
         gallery = Path(__file__).parent.parent / "problems"
         for path in gallery.rglob("*.yaml"):

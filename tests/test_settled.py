@@ -19,6 +19,7 @@ def two_classes(temperature, slack):
     return 2 + temperature * log(2 * exp(optimum + slack) - 1)
 
 
+@pytest.mark.slow
 def test_two_classes_settle_where_the_closed_form_says(run):
     answer = run("threshold", "--props", "0.5,0.5", "--slack", 1e-4, "--width", 0.1, "--json").json
     exact = brentq(lambda t: two_classes(t, 1e-4) - 0.1, 0.1, 0.5)
@@ -117,6 +118,7 @@ def test_a_loss_without_ranges_is_refused(run):
         assert "every geometry is optimal" in done.stderr
 
 
+@pytest.mark.slow
 def test_problem_files_take_slack_and_width(tmp_path, run):
     file = tmp_path / "p.yaml"
     file.write_text("kind: threshold\nprops: [0.5, 0.5]\nslack: 1e-4\nwidth: 0.2\n")

@@ -121,6 +121,7 @@ def test_problem_files_ask_for_ranges(tmp_path, run):
         Imbalance(props=[0.5, 0.5], slack=-1)
 
 
+@pytest.mark.slow
 def test_a_long_tailed_set_has_the_published_range(run):
     answer = run("imbalance", "--dataset", "cifar10-lt:100", "--slack", 1e-5, "--json").json
     found = answer["ranges"]

@@ -55,6 +55,7 @@ def test_reference_values(case, solver):
     assert np.abs(report.gram - np.array(case["gram"])).max() < 3e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(7, 2, 1), (6, 3, 3, 2), (5, 5, 1)], ids=str)
 @pytest.mark.parametrize(("name", "parameters"), LOSSES, ids=map(label, LOSSES))
 def test_conic_manifold_and_full_size_program_agree(name, parameters, counts):
@@ -72,6 +73,7 @@ def test_conic_manifold_and_full_size_program_agree(name, parameters, counts):
             np.testing.assert_allclose(orbits.lift(solution.cosines), gram, atol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_routes_agree_on_random_proportions(seed):
     rng = np.random.default_rng(seed)

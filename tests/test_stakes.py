@@ -132,6 +132,7 @@ def test_weighted_denominators_are_not_said_to_be_sums_over_a_batch(run):
         assert "training log" not in one_line(done)
 
 
+@pytest.mark.slow
 def test_forces_that_nearly_vanish_are_weighed_all_the_same(run):
     """Warnings are errors here: products of forces at temperature 0.003 are no numbers above 0."""
     assert run("negatives", "--props", "0.7,0.2,0.1", "-t", 0.003, "--negatives", "4").code == 0
