@@ -123,3 +123,10 @@ def test_vectors_on_standard_input(run, monkeypatch):
     refused = run(*flags, "-")
     assert refused.code == 2
     assert "line 1 of standard input" in refused.stderr
+
+
+def test_a_seed_is_no_larger_than_every_generator_takes(run):
+    for flags in (("--check",), ()):
+        ended = run("imbalance", "--counts", "50,30,20", "--seed", 10**22, *flags)
+        assert (ended.code, ended.stdout) == (2, "")
+        assert "--seed" in ended.stderr

@@ -112,7 +112,7 @@ class Problem(Frozen):
     expect: Expectation | None = Field(None, description="what the answer has to be")
     solver: str = Field("auto", description="auto, conic, dual or manifold")
     tolerance: float = Field(1e-6, gt=0, lt=1, description="relative gap below which an answer is certified")
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, le=2**63 - 1)
     base: Path | None = Field(None, exclude=True, description="folder that relative paths start from")
 
     beside: ClassVar[Registry[Any] | None] = None
