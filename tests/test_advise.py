@@ -100,6 +100,7 @@ def test_which_values_are_looked_at():
     assert least_change(lambda x: None, 40.0, [[30.0]]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("want", "reached"),
     [("simplex", {"sampler": "balanced"}), ("angle:104", {"sampler": "balanced"}), ("minority-angle:70", None)],
@@ -115,6 +116,7 @@ def test_wants(want, reached):
         assert option(report, sampler="sqrt").reached
 
 
+@pytest.mark.slow
 def test_a_want_that_nothing_reaches(run):
     """No five directions are all more than 104.48° apart."""
     spoken = run("advise", "--props", "0.5,0.3,0.1,0.06,0.04", "-t", "2", "--want", "angle:120")
@@ -190,6 +192,7 @@ def test_dimensions():
     assert not any("dim" in found.change for found in advice(RARE, 1).options)
 
 
+@pytest.mark.slow
 def test_merged_classes_are_counted_together():
     report = advice((0.9, 0.04, 0.03, 0.02, 0.01), 1)
     (merged,) = [found for found in report.options if "merge" in found.change]
@@ -240,6 +243,7 @@ def test_it_reads_as_advice(run):
     assert run("advise", "--props", ".95,.03,.02", "-t", "1", "--quiet").stdout.count("\n") <= 2
 
 
+@pytest.mark.slow
 def test_where_the_loss_hardly_depends_on_the_angles(run):
     text = " ".join(run("advise", "--dataset", "cifar10-lt:100", "-t", "0.1").stdout.split())
     assert text.startswith("At temperature 0.1 supcon hardly depends on the angles")

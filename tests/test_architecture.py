@@ -116,6 +116,7 @@ def hands_on(path: Path) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_no_file_imports_in_a_circle():
     """Imports within functions and for type checking count: knowing is knowing."""
     files = {dotted(path): path for path in MODULES if not hands_on(path)}

@@ -91,6 +91,7 @@ def test_which_losses_assume_something(run, flags, said):
     assert (answer["assumption"] is not None) is said
 
 
+@pytest.mark.slow
 def test_the_assumption_stands_beside_every_proof(run):
     flags = ("--loss", "sigmoid", "--props", "0.9,0.06,0.04")
     held = " ".join(run("imbalance", *flags, "--slack", 1e-3).stdout.split())

@@ -97,6 +97,7 @@ class TestFolder:
             (tmp_path / "in" / name).write_text(text)
         return tmp_path / "in"
 
+    @pytest.mark.slow
     def test_one_row_each_and_the_worst_exit_code(self, run, folder, tmp_path, monkeypatch):
         out, table = tmp_path / "out.jsonl", tmp_path / "out.csv"
         monkeypatch.chdir(folder.parent)

@@ -130,6 +130,7 @@ def test_command_answers_in_words_and_in_json():
     assert answer["command"] == "capacity"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "word"),
     [

@@ -200,6 +200,7 @@ def test_words_on_many_optima_speak_of_the_loss():
         assert f"but not to the predicted {goal}" in sentence(report)
 
 
+@pytest.mark.slow
 def test_wrong_prediction_would_be_caught(monkeypatch):
     """The whole way with a bound that is too high by 1e-6: the check must cry."""
     import geomsolve.analyses.check as module
@@ -453,6 +454,7 @@ def test_command_on_a_weighting():
     assert "labels 20 and 30" in shown.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "quantity"),
     [

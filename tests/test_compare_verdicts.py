@@ -193,6 +193,7 @@ def test_an_encoder_of_few_dimensions_is_at_the_optimum_too(ask):
     assert report.judgement.least_rms == 0
 
 
+@pytest.mark.slow
 def test_a_collapse_that_a_range_excludes_is_another_geometry(ask, run, tmp_path):
     """Classes 2 and 3 at one point lose p2 log((p2 + p3)/p2) + p3 log((p2 + p3)/p3); the range ends before it."""
     pytest.importorskip("torch")
@@ -489,6 +490,7 @@ def epochs(tmp_path, monkeypatch):
     return ("epoch0.npy", "epoch1.npy", "epoch2.npy")
 
 
+@pytest.mark.slow
 def test_checkpoints_are_a_table_a_curve_and_one_object(epochs, run, tmp_path):
     arguments = ("compare", *epochs, "--labels", "y.npy", "-t", "0.5")
     answer = run(*arguments, "--json", "--plot", "curve.svg", "--out", "a.json").json

@@ -78,6 +78,7 @@ def test_four_classes_of_which_at_most_one_differs(props, verdict):
     assert designed(props).verdict == verdict
 
 
+@pytest.mark.slow
 def test_four_sizes_have_no_weights_and_the_multipliers_prove_it(run):
     done = run(*["design", "--props", "0.4,0.3,0.2,0.1", "-t", "0.5", "--json"])
     assert done.code == 0
@@ -206,6 +207,7 @@ def test_classes_can_be_made_to_share_a_point(change, temperature):
     assert np.abs(fed_back(report, (0.9, 0.06, 0.04), temperature) - np.outer(v, v)).max() < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("target", [np.eye(3), np.ones((3, 3))], ids=["orthogonal", "one point"])
 def test_what_a_loss_that_only_pushes_never_wants(change, target):

@@ -72,6 +72,7 @@ def test_simclr_takes_every_sample_for_its_own_class():
     assert infonce.random_start == pytest.approx(report.random_start, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_levels_are_values_of_the_batch_loss_itself():
     rng = np.random.default_rng(0)
     labels = np.repeat(np.arange(4), 6)

@@ -49,6 +49,7 @@ def test_permuting_the_classes_permutes_the_answer(counts, case, random):
     np.testing.assert_allclose(shuffled.gram, report.gram[np.ix_(order, order)], atol=1e-4)
 
 
+@pytest.mark.slow
 @few
 @given(
     counts_of_classes,

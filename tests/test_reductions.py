@@ -123,6 +123,7 @@ def two_views(labels: np.ndarray, gram: np.ndarray, temperature: float) -> float
     return float(n @ np.log(np.maximum(2 * n - 1.0 + others, 1.0)) / n.sum())
 
 
+@pytest.mark.slow
 def test_one_view_of_many_classes(run):
     """100 samples of 1,000 equal classes: ln 99 = 4.595 times the chance that any anchor has a positive."""
     flags = ("levels", "--props", "1000*0.001", "--batch", 100, "--views", 1)

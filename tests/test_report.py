@@ -304,6 +304,7 @@ def test_a_file_that_batch_did_not_write(run, tmp_path, content, words):
     assert not (tmp_path / "page.html").exists()
 
 
+@pytest.mark.slow
 def test_problem_files_are_solved(run, tmp_path):
     (tmp_path / "a.yaml").write_text("kind: imbalance\nprops: [0.5, 0.5]\n")
     done = run("report", tmp_path / "a.yaml", "--out", tmp_path / "page.html", "--jobs", "1")

@@ -96,6 +96,7 @@ def test_in_few_dimensions_no_simplex_stands_beside_it():
     assert [row["simplex_excess"] is None for row in report.rows] == [True, False]
 
 
+@pytest.mark.slow
 def test_a_default_is_not_yours(run):
     assert "would collapse into one point (now the default, 0.1)." in one_line(run(*THREE))
     assert "would collapse into one point (yours is 0.1)." in one_line(run(*THREE, "-t", 0.1))

@@ -141,6 +141,7 @@ def test_majority_of_counts_in_a_full_batch():
         assert ((1, 2) in answer.structure.groups) is collapsed
 
 
+@pytest.mark.slow
 def test_whole_numbers_are_the_first_of_the_new_state():
     loss = {"temperature": 1, "sampling": "supervised"}
     report = ask([0.695, 0.1525, 0.1525], "negatives", **loss)
@@ -278,6 +279,7 @@ def test_not_found_is_not_none(run, counts, loss, words):
     assert re.match(words, " ".join(run("threshold", "--counts", counts, *loss).stdout.split()))
 
 
+@pytest.mark.slow
 def test_two_equal_largest_classes_still_let_smaller_ones_merge():
     loss = {"name": "infonce", "sampling": "supervised"}
     report = solve(Threshold(props=[5, 5, 1, 1], loss=loss))
