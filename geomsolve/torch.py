@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
+from geomsolve.analyses.imbalance import ImbalanceReport, geometry
 from geomsolve.errors import InputError
 from geomsolve.gram.measure import Measurement, gram_error
 from geomsolve.gram.types import FloatArray
@@ -57,7 +57,7 @@ class GeometryProbe:
     """
 
     def __init__(self, **problem: Any) -> None:
-        self.prediction: ImbalanceReport = imbalance(Imbalance(**problem))
+        self.prediction: ImbalanceReport = geometry(Imbalance(**problem))
         self.n_classes = len(self.prediction.names)
         self.reset()
 

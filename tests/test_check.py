@@ -205,10 +205,10 @@ def test_wrong_prediction_would_be_caught(monkeypatch):
     """The whole way with a bound that is too high by 1e-6: the check must cry."""
     import geomsolve.analyses.check as module
 
-    honest = module.imbalance
+    honest = module.geometry
     monkeypatch.setattr(
         module,
-        "imbalance",
+        "geometry",
         lambda p: dataclasses.replace(
             r := honest(p), proof=dataclasses.replace(r.proof, lower_bound=r.value + 1e-6, gap=-1e-6)
         ),

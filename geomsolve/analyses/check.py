@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geomsolve.analyses.check_report import CheckReport, Descent, Loosest
-from geomsolve.analyses.imbalance import imbalance
+from geomsolve.analyses.imbalance import geometry
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.prediction import Prediction
 from geomsolve.analyses.ranges import PairRange, widest_range
@@ -137,7 +137,7 @@ def of_classes(problem: Check, device: torch.device) -> Sides:
         also = f"synthetic negatives {problem.training.synthetic}"
         companion = also if companion is None else f"{companion}, and {also}"
     stated = {name: getattr(problem.question, name) for name in problem.question.model_fields_set}
-    report = imbalance(Imbalance(**{**stated, "loss": plain.written}))
+    report = geometry(Imbalance(**{**stated, "loss": plain.written}))
     known: dict[str, Any] = {"loss": loss.written}
     if not loss.counts_are_samples:
         known["samples"] = len(trial.population)

@@ -29,7 +29,7 @@ from geomsolve.analyses.compare_report import (
     LossOnData,
 )
 from geomsolve.analyses.compare_verdict import Case, judge
-from geomsolve.analyses.imbalance import imbalance
+from geomsolve.analyses.imbalance import geometry
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.prediction import Prediction
 from geomsolve.descent.recipes import missing
@@ -109,7 +109,7 @@ def predicted(problem: Compare, loss: Loss, **changes: Any) -> Prediction:
     Raises :class:`InputError` where every geometry is optimal.
     """
     labels = problem.labels
-    report = imbalance(
+    report = geometry(
         Imbalance(
             counts=labels.counts.tolist(),
             names=labels.names,
