@@ -156,6 +156,19 @@ class Loss(Choice):
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
+def settle_batches(loss: Any) -> None:
+    """What every loss of random batches needs of ``batch``, ``views`` (2 unless given) and ``replacement``.
+
+    Raises :class:`InputError` for views or a way of drawing without a batch.
+    """
+    if loss.views is not None and loss.batch is None:
+        raise InputError("views matter only within a batch; give the batch size too", field="loss.views")
+    if loss.batch is not None and loss.views is None:
+        object.__setattr__(loss, "views", 2)
+    if loss.replacement is not None and loss.batch is None:
+        raise InputError("it is about random batches; give the batch size too", field="loss.replacement")
+
+
 REGISTRY: Registry[Loss] = LOSSES
 register = REGISTRY.register
 

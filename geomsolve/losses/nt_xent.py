@@ -25,7 +25,7 @@ import numpy as np
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray, IntArray
-from geomsolve.losses.base import Loss, register
+from geomsolve.losses.base import Loss, register, settle_batches
 from geomsolve.losses.parameters import BATCH, REPLACEMENT, SAMPLER, TEMPERATURE, VIEWS
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.drawn_batches import whole_counts
@@ -63,12 +63,7 @@ class NTXent(Loss):
     sampler: float | None = parameter(SAMPLER, None)
 
     def __post_init__(self) -> None:
-        if self.views is not None and self.batch is None:
-            raise InputError("views matter only within a batch; give the batch size too", field="loss.views")
-        if self.batch is not None and self.views is None:
-            object.__setattr__(self, "views", 2)
-        if self.replacement is not None and self.batch is None:
-            raise InputError("it is about random batches; give the batch size too", field="loss.replacement")
+        settle_batches(self)
         if self.replacement == "no" and self.sampler is not None:
             raise InputError("a sampler draws with replacement; leave one of the two out", field="loss.sampler")
         if self.batch == 2 and self.views == 1:

@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
-from geomsolve.losses.base import Alias, Loss, register
+from geomsolve.losses.base import Alias, Loss, register, settle_batches
 from geomsolve.losses.parameters import (
     ANCHOR_WEIGHTS,
     BATCH,
@@ -91,12 +91,7 @@ class SupCon(Loss):
     def __post_init__(self) -> None:
         if self.full_batch and self.batch is not None:
             raise InputError("a full batch holds the whole set; leave out the batch size", field="loss.batch")
-        if self.views is not None and self.batch is None:
-            raise InputError("views matter only within a batch; give the batch size too", field="loss.views")
-        if self.batch is not None and self.views is None:
-            object.__setattr__(self, "views", 2)
-        if self.replacement is not None and self.batch is None:
-            raise InputError("it is about random batches; give the batch size too", field="loss.replacement")
+        settle_batches(self)
         if self.batch == 2 and self.views == 1:
             raise InputError(
                 "with two samples of one view an anchor with a positive has no negative, so the loss is 0 everywhere; "
