@@ -513,7 +513,44 @@ def survives(data: bytes, base: Path = Path("/nonexistent")) -> None:
         to_csv([row])
 
 
+MISPLACED = [
+    *(None, True, 0, -1, 1.5, 1e308, "9" * 300, "", "a", "@x", "inf", ":", ",", "a:b", "1/0"),
+    *(
+        [],
+        [None],
+        [[]],
+        [[None]],
+        [True],
+        [0],
+        ["a"],
+        ["a:b"],
+        [["a", "b"]],
+        [["a", "b", "c"]],
+        [[1, 2], [3]],
+        ["1", [2]],
+    ),
+    *({}, {"a": None}, [{}], {"name": None}, {"name": []}, {"name": "supcon"}, {"value": []}, {"": {}}),
+]
+
+
 class TestMalformed:
+    @pytest.mark.parametrize("kind", sorted(kinds()))
+    @pytest.mark.slow
+    def test_each_key_of_each_kind_takes_or_refuses_any_value(self, kind):
+        base = {"kind": kind, "props": [0.7, 0.3]}
+        for value in MISPLACED:
+            for key in keys(kinds()[kind]):
+                survives(json.dumps({**base, key: value}).encode())
+
+    @pytest.mark.parametrize("name", sorted(REGISTRY))
+    @pytest.mark.slow
+    def test_each_parameter_of_each_loss_takes_or_refuses_any_value(self, name):
+        for value in MISPLACED:
+            for key in REGISTRY[name].takes():
+                survives(
+                    json.dumps({"kind": "imbalance", "props": [0.7, 0.3], "loss": {"name": name, key: value}}).encode()
+                )
+
     @many
     @given(st.dictionaries(WORDS, VALUES, max_size=6), st.booleans())
     @pytest.mark.slow

@@ -19,8 +19,8 @@ def read_pairs(value: Any) -> Any:
         raise ValueError(f"wanted pairs of classes, as in a:b,a:c, got {value!r}")
     pairs = []
     for entry in written:
-        pair = [part.strip() for part in entry.split(":")] if isinstance(entry, str) else list(entry)
-        if len(pair) != 2:
+        pair = [part.strip() for part in entry.split(":")] if isinstance(entry, str) else entry
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ValueError(f"{entry!r} is no pair of classes; write two names with a colon between, as in a:b")
         pairs.append(tuple(map(str, pair)))
     return tuple(pairs)
