@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from geomsolve.analyses.capacity import CapacityReport
     from geomsolve.analyses.check_report import CheckReport
     from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
+    from geomsolve.analyses.contrast import ContrastReport
     from geomsolve.analyses.design_report import DesignReport
     from geomsolve.analyses.diversity import DiversityReport
     from geomsolve.analyses.find_levels import FoundLevelsReport
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from geomsolve.questions.capacity import Capacity
     from geomsolve.questions.check import Check, CheckWeighting
     from geomsolve.questions.compare import Compare
+    from geomsolve.questions.contrast import Contrast
     from geomsolve.questions.design import Design
     from geomsolve.questions.diversity import Diversity
     from geomsolve.questions.imbalance import Imbalance
@@ -63,6 +65,8 @@ _HOMES = {
     "CheckpointsReport": "geomsolve.analyses.compare_report",
     "Compare": "geomsolve.questions.compare",
     "CompareReport": "geomsolve.analyses.compare_report",
+    "Contrast": "geomsolve.questions.contrast",
+    "ContrastReport": "geomsolve.analyses.contrast",
     "Design": "geomsolve.questions.design",
     "DesignReport": "geomsolve.analyses.design_report",
     "Diversity": "geomsolve.questions.diversity",
@@ -107,6 +111,8 @@ __all__ = [
     "CheckpointsReport",
     "Compare",
     "CompareReport",
+    "Contrast",
+    "ContrastReport",
     "Design",
     "DesignReport",
     "Diversity",

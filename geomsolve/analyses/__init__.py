@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from geomsolve.analyses.advise import AdviseReport
     from geomsolve.analyses.check_report import CheckReport
     from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
+    from geomsolve.analyses.contrast import ContrastReport
     from geomsolve.analyses.design_report import DesignReport
     from geomsolve.analyses.find_levels import FoundLevelsReport
     from geomsolve.analyses.imbalance import ImbalanceReport
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from geomsolve.questions.base import Problem
     from geomsolve.questions.check import Check, CheckWeighting
     from geomsolve.questions.compare import Compare
+    from geomsolve.questions.contrast import Contrast
     from geomsolve.questions.design import Design
     from geomsolve.questions.imbalance import Imbalance
     from geomsolve.questions.levels import Levels
@@ -50,6 +52,8 @@ def solve(problem: Sweep) -> SweepReport: ...
 def solve(problem: Levels) -> LevelsReport | FoundLevelsReport: ...
 @overload
 def solve(problem: Compare) -> CompareReport | CheckpointsReport: ...
+@overload
+def solve(problem: Contrast) -> ContrastReport: ...
 @overload
 def solve(problem: Design) -> DesignReport: ...
 @overload

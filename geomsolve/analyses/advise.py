@@ -18,12 +18,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from geomsolve.analyses.changes import Change, Changes, bound, changed
+from geomsolve.analyses.forward import angles_of, fixes
 from geomsolve.analyses.imbalance import ImbalanceReport, geometry
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.needed import Bound
-from geomsolve.analyses.remedies import EQUAL, largest_cosine
+from geomsolve.analyses.remedies import EQUAL
 from geomsolve.errors import GeomsolveError, InputError
-from geomsolve.gram.structure import angle_degrees
 from geomsolve.questions.advise import Advise
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.spelled import command_line
@@ -162,12 +162,6 @@ class AdviseReport(Report):
         return plain
 
 
-def angles_of(report: ImbalanceReport) -> tuple[float, float | None]:
-    """The smallest angle of all classes, and that of the smaller ones, in degrees."""
-    closest = largest_cosine(report.orbits, report.orbit_cosines, smaller=True)
-    return report.structure.min_angle_deg, None if closest is None else angle_degrees(closest)
-
-
 def advise(problem: Advise, *, progress: Callable[[Change], None] | None = None) -> AdviseReport:
     """Answer the question of :class:`Advise`; ``progress`` is told of each change that is being solved."""
     loss = loss_of(problem)
@@ -238,10 +232,8 @@ class Judge:
         return self.settled or not self.now.resolved
 
     def fixed(self, report: ImbalanceReport, question: Imbalance) -> bool:
-        """Whether the loss fixes the geometry: it is the only optimum or, of a smooth loss, not known not to be."""
-        if not report.resolved or report.structure.kind == "degenerate" or report.unique is False:
-            return False
-        return report.unique is True or loss_of(question).objective(report.orbits).smooth
+        """Whether the loss fixes the geometry of a report."""
+        return fixes(report, loss_of(question).objective(report.orbits))
 
     def option(
         self, change: Change, tried: tuple[float, float] | None, question: Imbalance, found: ImbalanceReport

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from geomsolve.analyses.forward import forward
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.needed import Bound, Look, least_change
 from geomsolve.analyses.remedies import EQUAL, MOST_ORBITS, SAMPLERS, largest_cosine
@@ -60,17 +61,13 @@ Step = tuple[Change, tuple[float, float] | None]
 
 def changed(problem: Advise, change: Change) -> Imbalance:
     """The forward question after a change: parameters of the loss, another ``loss``, a ``dim``, or a ``merge``."""
-    parameters, classes = dict(problem.loss.parameters), {}
-    for name in (*problem.SOURCES, "names"):
-        classes[name] = getattr(problem, name)
+    parameters = dict(problem.loss.parameters)
     own = {key: value for key, value in change.items() if key not in ("loss", "dim", "merge")}
     name = change.get("loss", problem.loss.name)
     if "loss" in change:
         parameters = {key: value for key, value in parameters.items() if key in REGISTRY[name].takes()}
-    if "merge" in change:
-        classes = merged(problem, change["merge"])
-    how = {key: getattr(problem, key) for key in ("solver", "tolerance", "seed")}
-    return Imbalance(**classes, **how, dim=change.get("dim", problem.dim), loss={"name": name, **parameters, **own})
+    classes = merged(problem, change["merge"]) if "merge" in change else {}
+    return forward(problem, {"name": name, **parameters, **own}, dim=change.get("dim", problem.dim), **classes)
 
 
 def merged(problem: Advise, names: list[str]) -> dict[str, Any]:
@@ -79,7 +76,8 @@ def merged(problem: Advise, names: list[str]) -> dict[str, Any]:
     gone = [a for a, name in enumerate(problem.class_names) if name in names]
     source, values = ("counts", problem.class_counts) if problem.class_counts else ("props", problem.proportions)
     joined = [*(values[a] for a in kept), sum(values[a] for a in gone)]
-    return {source: joined, "names": [*(problem.class_names[a] for a in kept), "+".join(names)]}
+    others = dict.fromkeys(problem.SOURCES)
+    return {**others, source: joined, "names": [*(problem.class_names[a] for a in kept), "+".join(names)]}
 
 
 def bound(problem: Advise, orbits: Orbits, cosines: FloatArray, tolerance: float) -> Bound:

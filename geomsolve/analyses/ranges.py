@@ -180,10 +180,18 @@ def every_pair(orbits: Orbits) -> list[tuple[int, int]]:
 
 
 def telling_pairs(objective: Objective, orbits: Orbits, cosines: FloatArray) -> list[tuple[int, int]]:
-    """Pairs that the loss holds most and least firmly: its curvature along the cosine of a single pair."""
+    """Pairs that the loss holds most and least firmly."""
+    pairs = by_firmness(objective, orbits, cosines)
+    return [*pairs[:FEW], *pairs[max(FEW, len(pairs) - FEW) :]]
+
+
+def by_firmness(objective: Objective, orbits: Orbits, cosines: FloatArray) -> list[tuple[int, int]]:
+    """One pair of classes for every pair of orbits, the one that the loss holds least firmly first.
+
+    How firmly says its curvature at the optimum along the cosine of a single pair.
+    """
     own = getattr(objective.curvature(cosines), "own", None)
     strength = np.abs(objective.gradient(cosines)) if own is None else own
     g, h = np.nonzero(np.triu(orbits.pairs > 0))
     order = np.argsort(((strength + strength.T) / 2 / np.maximum(orbits.pairs, 1))[g, h], kind="stable")
-    chosen = [(int(g[i]), int(h[i])) for i in (*order[:FEW], *order[max(FEW, order.size - FEW) :])]
-    return [orbits.pair(*pair) for pair in chosen]
+    return [orbits.pair(int(g[i]), int(h[i])) for i in order]

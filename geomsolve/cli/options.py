@@ -170,6 +170,12 @@ loss_options = click.option(
 
 def split_loss(flags: dict[str, Any]) -> dict[str, Any]:
     """Gather the loss flags among ``flags`` into ``{"loss": {...}}``."""
-    rest = dict(flags)
-    loss = {key: rest.pop(key) for key in flags if key in LOSSES.parameters()}
+    rest, loss = split_parameters(flags)
     return {**rest, "loss": {"name": rest.pop("loss", "supcon"), **loss}}
+
+
+def split_parameters(flags: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The other flags, and those that are parameters of losses."""
+    declared = LOSSES.parameters()
+    rest = {key: value for key, value in flags.items() if key not in declared}
+    return rest, {key: value for key, value in flags.items() if key in declared}

@@ -57,6 +57,15 @@ def trying(*, quiet: bool) -> Iterator[Callable[[str], None]]:
         yield lambda what: bar.update(task, description=f"trying another {what.replace('_', ' ')}")
 
 
+@contextmanager
+def one_by_one(total: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A bar with what is being solved, of so many in all."""
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with _bar(Console(stderr=True), *columns, quiet=quiet) as bar:
+        task = bar.add_task("solving", total=total, completed=-1)
+        yield lambda what: bar.update(task, advance=1, description=f"solving {what}")
+
+
 def with_progress(
     answers: Iterator[tuple[int, Row]], done: int, total: int, screen: Console, *, quiet: bool
 ) -> Generator[tuple[int, Row]]:

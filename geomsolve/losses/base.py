@@ -49,7 +49,8 @@ class Loss(Choice):
     are called in text, where their names do not say enough.  ``recipe``: dotted name of the module that trains a loss
     from elsewhere (``descent/recipes``); None for a loss of this project, whose recipe is found by its name, and for
     one that has none.  ``averaged`` says what it is the mean over.  ``tends_to_cross_entropy``: with ever more
-    negatives, as do those of ``losses/infonce.py``.
+    negatives, as do those of ``losses/infonce.py``.  ``in_contrast``: one of the handful that people choose among,
+    which ``geomsolve contrast`` shows unless losses are named.
     """
 
     aliases: ClassVar[tuple[Alias, ...]] = ()
@@ -58,6 +59,7 @@ class Loss(Choice):
     recipe: ClassVar[str | None] = None
     averaged: ClassVar[str] = "anchors"
     tends_to_cross_entropy: ClassVar[bool] = False
+    in_contrast: ClassVar[bool] = False
 
     @abstractmethod
     def objective(self, orbits: Orbits) -> Objective:

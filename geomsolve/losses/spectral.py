@@ -24,6 +24,7 @@ class Spectral(Loss):
     name: ClassVar[str] = "spectral"
     summary: ClassVar[str] = "squared cosines of random pairs; wants orthogonal classes"
     source: ClassVar[str] = "HaoChen et al. 2021, after within-class collapse"
+    in_contrast: ClassVar[bool] = True
 
     @property
     def reads_whole_set(self) -> bool:

@@ -73,6 +73,7 @@ class SupCon(Loss):
     name: ClassVar[str] = "supcon"
     summary: ClassVar[str] = "supervised contrastive loss: population limit, random batches or one full batch"
     source: ClassVar[str] = "Khosla et al. 2020, L_out"
+    in_contrast: ClassVar[bool] = True
     aliases: ClassVar[tuple[Alias, ...]] = (Alias("simclr", "supcon in which every sample is its own class"),)
     needs_classes: ClassVar[bool] = True
 

@@ -141,10 +141,10 @@ class LossProblem(Problem):
             raise ValueError(f"wanted the name of a loss, or a mapping with name and parameters, got {value!r}")
         if isinstance(value, str):
             return {"name": value}
-        return _with_lists(value, info.data.get("base")) if isinstance(value, dict) else value
+        return read_lists(value, info.data.get("base")) if isinstance(value, dict) else value
 
 
-def _with_lists(loss: dict[str, Any], base: Path | None) -> dict[str, Any]:
+def read_lists(loss: dict[str, Any], base: Path | None) -> dict[str, Any]:
     """A loss with the lists and matrices among its parameters read: one number a class, one row a class."""
     read = dict(loss)
     declared = LOSSES.parameters() if any(isinstance(value, (str, list, tuple)) for value in loss.values()) else {}
