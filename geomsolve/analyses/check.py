@@ -65,6 +65,10 @@ SEEN = 1e-4
 FEWEST_SAMPLES, SAMPLES_PER_CLASS = 64, 4
 """Samples by default: at least so many altogether, and so many a class on average."""
 
+SPARE = 2
+"""Dimensions a class by default for non-negative features: with as many as classes, one class may take two axes for
+good, and two classes share the last one."""
+
 MOST_SAMPLES = 20_000
 """Most samples where every step compares all of them with all."""
 
@@ -113,7 +117,7 @@ def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) 
 
 def loosest_of(problem: Check | CheckWeighting, predicted: Prediction, found: Descent) -> Loosest | None:
     """The cosine that the loss says least about, at the excess that descent left or at :data:`SEEN`."""
-    if not isinstance(problem, Check) or predicted.limited or not predicted.convex:
+    if not isinstance(problem, Check) or predicted.limited or not predicted.convex or problem.question.nonnegative:
         return None
     if predicted.structure == "degenerate":
         return None
@@ -132,6 +136,7 @@ def of_classes(problem: Check, device: torch.device) -> Sides:
     """A loss on classes, several features each; compared with the optimum of its plain loss."""
     loss = loss_of(problem.question)
     trial = loss_trial(problem, loss, device)
+    trial.nonnegative = problem.question.nonnegative
     plain, companion = loss.plain()
     if problem.training.synthetic is not None:
         also = f"synthetic negatives {problem.training.synthetic}"
@@ -248,7 +253,7 @@ def train(problem: Check | CheckWeighting, sides: Sides, progress: Progress | No
     n_classes = trial.population.sizes.numel()
     outcome = descend(
         trial,
-        asked.dim or (n_classes if sides.order is None else trial.rows),
+        asked.dim or (trial.rows if sides.order is not None else n_classes * (SPARE if trial.nonnegative else 1)),
         optimizer=training.optimizer,
         steps=training.steps,
         generator=generator,

@@ -17,6 +17,7 @@ import numpy as np
 
 from geomsolve.analyses.merging import structure_at
 from geomsolve.analyses.named import loss_of
+from geomsolve.analyses.nonnegative import hold, proven_for
 from geomsolve.analyses.ranges import Ranges, ranges, refuse_ranges
 from geomsolve.analyses.remedies import Remedy, remedy
 from geomsolve.gram.orbits import Orbits
@@ -63,6 +64,8 @@ class ImbalanceReport(ProvenReport):
     ``remedy``: what helps classes that have collapsed, None where none have.
     ``assumption`` completes 'for ...': the embeddings for which the proof holds, None where it holds for all.
     ``convex`` is False for a loss whose answer is only the best of several local searches.
+    ``nonnegative`` {exact, how, relaxed_lower_bound}, where no feature has a negative coordinate: whether the bound is
+    that of such features (and how that is known), or only of G psd and G >= 0.
     ``expectation``, of a mean over as many terms as a batch has: 'exact', or 'ratio' where value and proof are of
     E sum / E number, with ``drawn_mean`` {value, standard_error} of drawn batches at the same geometry.
     """
@@ -87,6 +90,7 @@ class ImbalanceReport(ProvenReport):
     remedy: Remedy | None = None
     expectation: str | None = None
     drawn_mean: dict[str, float] | None = None
+    nonnegative: dict[str, Any] | None = None
 
     @property
     def gram(self) -> FloatArray:
@@ -143,7 +147,7 @@ class ImbalanceReport(ProvenReport):
         plain["orbit_cosines"] = cosines
         for said in ("convex", "resolved", "simplex_limit"):  # by certified, by unique, and in words by solver.reason
             del plain[said]
-        for maybe in ("dimension_limited", "expectation", "drawn_mean", "remedy"):
+        for maybe in ("dimension_limited", "expectation", "drawn_mean", "remedy", "nonnegative"):
             if plain[maybe] is None:
                 del plain[maybe]
         plain["structure"]["groups"] = self.groups()
@@ -175,7 +179,8 @@ def collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
 def imbalance(problem: Imbalance) -> ImbalanceReport:
     """Answer the question of :class:`Imbalance`, with a proof, and say what helps where classes collapse."""
     report = geometry(problem)
-    if report.structure.kind != "minority collapse" or not report.convex or report.dimension_limited:
+    helped = report.convex and not report.dimension_limited and not problem.nonnegative
+    if report.structure.kind != "minority collapse" or not helped:
         return report
     return replace(report, remedy=remedy(problem, loss_of(problem), report.orbits))
 
@@ -192,6 +197,8 @@ def geometry(problem: Imbalance) -> ImbalanceReport:
     if not convex and orbits.n_classes <= FULL_GRAM:  # such a loss may tell classes of equal proportion apart
         orbits = Orbits.trivial(problem.proportions, problem.class_counts)
         objective = loss.objective(orbits)
+    if problem.nonnegative:
+        return nonnegative(problem, loss, orbits)
     answer = solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance, seed=problem.seed)
     limit = None if answer.resolved else flat_limit(objective, orbits, answer)
     answer = answer if limit is None else limit
@@ -239,6 +246,34 @@ def geometry(problem: Imbalance) -> ImbalanceReport:
         ranges=near,
         expectation=objective.expectation or None,
         drawn_mean=objective.drawn_mean(cosines, problem.seed),
+    )
+
+
+def nonnegative(problem: Imbalance, loss: Loss, orbits: Orbits) -> ImbalanceReport:
+    """The report for features without a negative coordinate.
+
+    The regular simplex and the collapse into opposite points are none of theirs, so that neither is compared with.
+    """
+    held = hold(loss, orbits, solver=problem.solver, tolerance=problem.tolerance, seed=problem.seed, dim=problem.dim)
+    objective, cosines = loss.objective(held.orbits), held.answer.solution.cosines
+    return ImbalanceReport(
+        problem=understood(problem, loss=loss.written),
+        names=problem.class_names,
+        orbits=held.orbits,
+        orbit_cosines=cosines,
+        proof=Proof.of(held.answer.certificate, held.unique),
+        effort=replace(Effort.of(held.answer), reason=objective.degenerate or held.answer.reason),
+        rank=held.rank,
+        structure=held.structure,
+        nearest_threshold=None,
+        simplex_excess=None,
+        assumption=proven_for(loss.assumption(held.orbits)),
+        dimension_limited=held.limited,
+        convex=objective.below is None,
+        given=tuple(problem.loss.parameters),
+        expectation=objective.expectation or None,
+        drawn_mean=objective.drawn_mean(cosines, problem.seed),
+        nonnegative=held.plain,
     )
 
 

@@ -21,11 +21,12 @@ import numpy as np
 from geomsolve.analyses.imbalance import SAME, best_in_dimension, flat_limit
 from geomsolve.analyses.merging import structure_at
 from geomsolve.analyses.named import loss_of
+from geomsolve.analyses.nonnegative import hold, proven_for
 from geomsolve.analyses.ranges import all_asked, refuse_ranges, widest_range
 from geomsolve.analyses.threshold import UNITS, Classes, collapse_changes, path_over, with_majority
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
-from geomsolve.gram.structure import angle_degrees, classify, names_of
+from geomsolve.gram.structure import Structure, angle_degrees, classify, names_of
 from geomsolve.losses import Loss
 from geomsolve.proof.collapse import has_majority
 from geomsolve.questions.sweep import WHOLE, Sweep
@@ -150,25 +151,29 @@ def sweep(problem: Sweep) -> SweepReport:
         varied, classes = at_point(problem, loss, point)
         orbits = varied.orbits(classes.proportions, classes.class_counts)
         refuse_oversize(orbits.n_orbits, field="over")
+        if problem.nonnegative:
+            rows.append({**point, **nonnegative_row(problem, varied, orbits, point.get("dim", problem.dim))})
+            assumption = assumption or proven_for(varied.assumption(orbits))
+            continue
         objective = varied.objective(orbits)
         answer = solve_objective(objective, orbits, solver=problem.solver, tolerance=problem.tolerance)
         if not answer.resolved:
             answer = flat_limit(objective, orbits, answer) or answer
         assumption = assumption or varied.assumption(orbits)
         dim = point.get("dim", problem.dim)
-        figures = row(problem, varied, orbits, answer, None if dim is None else int(dim))
+        entry = row(problem, varied, orbits, answer, None if dim is None else int(dim))
         if problem.slack is not None:
             refuse_ranges(objective)
             pair, range_ = widest_range(varied.objective, orbits, answer.solution.cosines, problem.slack)
-            figures |= {"widest": range_.width, "widest_pair": [problem.class_names[a] for a in pair]}
-            figures["widest_complete"] = all_asked(orbits)
-        rows.append({**point, **figures})
+            entry |= {"widest": range_.width, "widest_pair": [problem.class_names[a] for a in pair]}
+            entry["widest_complete"] = all_asked(orbits)
+        rows.append({**point, **entry})
     return SweepReport(
         problem=understood(problem, loss=loss.written),
         over={name: [_plain(name, value) for value in values] for name, values in problem.over.items()},
         summary=summary(rows),
         rows=rows,
-        collapse=collapse_along(problem, loss),
+        collapse=None if problem.nonnegative else collapse_along(problem, loss),
         seconds=time.perf_counter() - began,
         assumption=assumption or None,
     )
@@ -189,6 +194,22 @@ def row(problem: Sweep, loss: Loss, orbits: Orbits, answer: Answer, dim: int | N
         known = answer.certificate.gap if answer.certificate.certified else 0.0
         structure = classify(orbits, answer.solution.cosines, known, limited=True)
         rank = orbits.rank(answer.solution.cosines, structure.tolerance)
+    excess = None if limited or objective.degenerate else simplex - answer.certificate.value
+    return figures(problem, orbits, answer, structure, rank, excess)
+
+
+def nonnegative_row(problem: Sweep, loss: Loss, orbits: Orbits, dim: float | None) -> dict[str, Any]:
+    """The figures of one point for features without a negative coordinate."""
+    whole = None if dim is None else int(dim)
+    held = hold(loss, orbits, solver=problem.solver, tolerance=problem.tolerance, seed=problem.seed, dim=whole)
+    found = figures(problem, held.orbits, held.answer, held.structure, held.rank, None)
+    return {**found, "exact": held.found.exact}
+
+
+def figures(
+    problem: Sweep, orbits: Orbits, answer: Answer, structure: Structure, rank: int, excess: float | None
+) -> dict[str, Any]:
+    """The figures of an answer; ``excess`` of the regular simplex."""
     proof, cosines = answer.certificate, answer.solution.cosines
     rarest = np.argsort(orbits.proportions[orbits.index], kind="stable")[:2]
     g, h = orbits.index[rarest]
@@ -202,7 +223,7 @@ def row(problem: Sweep, loss: Loss, orbits: Orbits, answer: Answer, dim: int | N
         "max_angle_deg": structure.max_angle_deg,
         "rarest_angle_deg": angle_degrees(float(cosines[g, h])),
         "rank": rank,
-        "simplex_excess": None if limited or objective.degenerate else simplex - proof.value,
+        "simplex_excess": excess,
     }
 
 

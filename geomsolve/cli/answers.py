@@ -62,7 +62,8 @@ def of_classes(problem: dict[str, Any], orbits: Orbits) -> str:
     else:
         spread = f"proportions {number(p.max(), 3)} to {number(p.min(), 3)}"
         classes = f"{orbits.n_classes:,} classes of {sizes:,} sizes, {spread}"
-    return f"{loss_phrase(problem['loss'])}, {classes}."
+    features = ", non-negative features" if problem.get("nonnegative") else ""
+    return f"{loss_phrase(problem['loss'])}, {classes}{features}."
 
 
 def of_weighting(problem: dict[str, Any], orbits: Orbits) -> str:

@@ -11,6 +11,7 @@ import click
 from pydantic import BaseModel
 
 from geomsolve.cli.output import Output, debug_option, json_option, no_color_option, refuse_overwriting
+from geomsolve.errors import InputError
 from geomsolve.plots import check_file
 from geomsolve.questions.realizable import Realizable
 from geomsolve.registry import LOSSES, TEMPERATURE, WEIGHTINGS, Parameter, Registry, spelled
@@ -133,6 +134,23 @@ def temperature_option(model: type[BaseModel]) -> Callable[[F], F]:
     text = with_default(TEMPERATURE.help, users)
     return click.option(*TEMPERATURE.flags, TEMPERATURE.name, metavar=TEMPERATURE.metavar, help=text)
 
+
+nonnegative_option = click.option(
+    "--nonnegative", is_flag=True, default=None, help="Features have no negative coordinate, as after a ReLU."
+)
+
+
+def _not_here(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+    if given:
+        raise InputError(
+            "features without a negative coordinate are never opposite, and do not collapse as this command asks; "
+            "geomsolve imbalance, sweep and check take them",
+            field="nonnegative",
+        )
+
+
+no_nonnegative_option = click.option("--nonnegative", is_flag=True, hidden=True, expose_value=False, callback=_not_here)
+"""For commands about a collapse that such features do not know: says so."""
 
 weighting_options = stacked(
     click.option(

@@ -70,11 +70,13 @@ class Features:
 class Experiment(ABC):
     """One loss on one population.  ``whole``: every step sees all samples, so that it has no sampling error.
 
-    ``spherical``: features are unit vectors; else they are anywhere in space.
+    ``spherical``: features are unit vectors; else they are anywhere in space.  ``nonnegative``: no coordinate is
+    negative, as after a ReLU.
     """
 
     whole: bool
     spherical: bool = True
+    nonnegative: bool = False
 
     def __init__(self, population: Population) -> None:
         self.population = population

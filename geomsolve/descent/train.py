@@ -36,6 +36,9 @@ has sqrt(20 / 200) = 0.3."""
 HALVINGS = 12
 """How often the learning rate is halved before training ends."""
 
+LEAST = 1e-12
+"""Coordinates of non-negative features are at least this, so that no feature vanishes in a step."""
+
 STILL = 1e-10
 """A way of this length is none."""
 
@@ -92,12 +95,18 @@ def start(experiment: Experiment, dim: int, generator: torch.Generator) -> Tenso
     """Random features (R, dim): unit vectors, or anywhere in space."""
     shape = (experiment.rows, dim)
     device = experiment.population.device
-    return placed(experiment, torch.randn(shape, generator=generator, dtype=torch.float64, device=device))
+    z = torch.randn(shape, generator=generator, dtype=torch.float64, device=device)
+    return placed(experiment, z.abs() if experiment.nonnegative else z)
+
+
+def unit(experiment: Experiment, z: Tensor) -> Tensor:
+    """The features on the sphere, if the experiment wants that: what its loss is taken of."""
+    return normalize(z, dim=1) if experiment.spherical else z
 
 
 def placed(experiment: Experiment, z: Tensor) -> Tensor:
-    """The features as the experiment takes them: on the sphere, if it wants that."""
-    return normalize(z, dim=1) if experiment.spherical else z
+    """The features as the experiment takes them after a step: also without negative coordinates, if it wants that."""
+    return unit(experiment, z.clamp(min=LEAST) if experiment.nonnegative else z)
 
 
 def descend(
@@ -114,6 +123,10 @@ def descend(
         raise InputError(
             "lbfgs needs the same loss at every step, but this one draws random batches; use adam or sgd",
             field="optimizer",
+        )
+    if optimizer == "lbfgs" and experiment.nonnegative:
+        raise InputError(
+            "lbfgs knows no bounds, so that it cannot keep features non-negative; use adam or sgd", field="optimizer"
         )
     began = time.perf_counter()
     z = start(experiment, dim, generator).requires_grad_()
@@ -154,14 +167,14 @@ def _first_order(
     if optimizer == "adam":
         solver = torch.optim.Adam([z], lr=ADAM_RATE, betas=(0.9, 0.99), eps=1e-15)
     else:
-        (slope,) = torch.autograd.grad(experiment.step(placed(experiment, z), generator), z)
+        (slope,) = torch.autograd.grad(experiment.step(unit(experiment, z), generator), z)
         solver = torch.optim.SGD([z], lr=SGD_RATE / float(slope.square().sum(1).mean().sqrt()), momentum=0.9)
     window = WINDOW if experiment.whole else NOISY_WINDOW
     losses, way = torch.zeros(2, dtype=z.dtype, device=z.device)
     turn, halved = z.detach().clone(), 0
     for taken in range(1, steps + 1):
         solver.zero_grad()
-        loss = experiment.step(placed(experiment, z), generator)
+        loss = experiment.step(unit(experiment, z), generator)
         loss.backward()  # type: ignore[no-untyped-call]
         before = z.detach().clone()
         solver.step()

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from geomsolve.questions.base import LossProblem
 from geomsolve.questions.classes import ClassProblem
-from geomsolve.questions.slack import Pairs, Slack, check_slack, positions
+from geomsolve.questions.slack import Nonnegative, Pairs, Slack, check_slack, positions
 
 
 class Imbalance(ClassProblem, LossProblem):
@@ -16,17 +16,18 @@ class Imbalance(ClassProblem, LossProblem):
 
     ``Imbalance(props=[0.7, 0.2, 0.1], loss={"name": "supcon", "temperature": 0.5})``, or ``counts=``, or ``dataset=``.
     ``dim=2`` limits the dimension of the embedding; ``slack=1e-4`` asks how far cosines may be at a loss that much
-    higher.
+    higher.  ``nonnegative``: no coordinate of a feature is negative, as after a ReLU.
     """
 
     kind: Literal["imbalance"] = "imbalance"
     dim: int | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
+    nonnegative: Nonnegative = False
     slack: Slack = None
     pairs: Pairs = None
 
     @model_validator(mode="after")
     def _ranges_make_sense(self) -> Imbalance:
-        check_slack(self.slack, self.pairs, self.dim is not None)
+        check_slack(self.slack, self.pairs, self.dim is not None, self.nonnegative)
         try:
             self.wanted  # noqa: B018
         except ValueError as error:

@@ -40,12 +40,22 @@ Pairs = Annotated[
 """The field of pairs by name."""
 
 
-def check_slack(slack: float | None, pairs: Sequence[tuple[str, str]] | None, limited: bool) -> None:
-    """ValueError for pairs without a slack, or a slack where dimensions are ``limited``."""
+Nonnegative = Annotated[
+    bool, Field(strict=True, description="whether features have no negative coordinate, as after a ReLU")
+]
+"""The field of features after a ReLU."""
+
+
+def check_slack(
+    slack: float | None, pairs: Sequence[tuple[str, str]] | None, limited: bool, nonnegative: bool = False
+) -> None:
+    """ValueError for pairs without a slack, or a slack where dimensions are ``limited`` or features ``nonnegative``."""
     if pairs is not None and slack is None:
         raise ValueError("pairs have ranges only at a loss above the optimum; give the slack too")
     if slack is not None and limited:
         raise ValueError("ranges hold for embeddings of any dimension; leave the dimension or the slack out")
+    if slack is not None and nonnegative:
+        raise ValueError("ranges are worked out for features of any sign; leave nonnegative or the slack out")
 
 
 def positions(pairs: Sequence[tuple[str, str]] | None, names: Sequence[str], what: str) -> list[tuple[int, int]]:

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from geomsolve.questions.base import LossProblem
 from geomsolve.questions.classes import EqualClassProblem
-from geomsolve.questions.slack import Slack, check_slack
+from geomsolve.questions.slack import Nonnegative, Slack, check_slack
 from geomsolve.reading.lists import read_numbers
 
 WHOLE = ("batch", "views", "negatives", "dim")
@@ -59,6 +59,7 @@ class Sweep(EqualClassProblem, LossProblem):
     kind: Literal["sweep"] = "sweep"
     over: dict[str, tuple[float, ...]] = Field(description="parameter -> values, or a range such as 0.05:1:20")
     dim: int | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
+    nonnegative: Nonnegative = False
     slack: Slack = None
     profile: Literal["exp", "step"] = Field("exp", description="how sizes fall with imbalance: evenly in log, or half")
 
@@ -84,7 +85,7 @@ class Sweep(EqualClassProblem, LossProblem):
 
     @model_validator(mode="after")
     def _ranges_know_no_dimension(self) -> Sweep:
-        check_slack(self.slack, None, self.dim is not None or "dim" in self.over)
+        check_slack(self.slack, None, self.dim is not None or "dim" in self.over, self.nonnegative)
         return self
 
     @model_validator(mode="after")

@@ -10,7 +10,8 @@ from geomsolve.proof.certificate import Certificate
 
 @dataclass(frozen=True)
 class Solution:
-    """``cosines`` (m, m), feasible up to rounding; ``slopes`` (m, m) of a minorant, where the loss has kinks.
+    """``cosines`` (m, m), feasible up to rounding; ``slopes`` (m, m) of a minorant, where the loss has kinks;
+    ``multipliers`` (m, m) of cosines held at 0, where none may be negative.
 
     ``name`` of the solver, ``iterations`` it took; ``note`` says what happened on the way, for the report.
     """
@@ -20,6 +21,7 @@ class Solution:
     iterations: int
     slopes: FloatArray | None = None
     note: str = ""
+    multipliers: FloatArray | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ In the orbit form the variable is the quotient Q of the Gram matrix (``gram/orbi
                 sum over the terms of row r of w_rj + w_r0 <= 1,
                 (scale (C_gh - 1) + log_weight - z_r, 1, w) in the exponential cone
                 y >= C - knee,  y >= 0
+                C >= 0, where features are non-negative
 
 with C_gh = Q_gh / sqrt(n_g n_h), C_gg = (Q_gg - 1) / (n_g - 1).  The dual of the psd constraint is S.
 
@@ -20,15 +21,18 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from geomsolve.errors import SolverError
+from geomsolve.gram.nonnegative import raised
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.base import ConeForm, Objective
 from geomsolve.proof.certificate import certify
+from geomsolve.proof.nonnegative import certify_nonnegative
 from geomsolve.solvers.base import Solution
 
 ATTEMPTS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -39,8 +43,8 @@ ATTEMPTS: tuple[tuple[str, dict[str, Any]], ...] = (
 """Solvers with settings, in the order in which they are tried until the recomputed gap closes."""
 
 
-def build(cp: Any, form: ConeForm, orbits: Orbits) -> tuple[Any, Any, Any]:
-    """The cvxpy problem, its quotient variable and the hinge constraint (or None)."""
+def build(cp: Any, form: ConeForm, orbits: Orbits, nonnegative: bool = False) -> tuple[Any, Any, Any, Any]:
+    """The cvxpy problem, its quotient variable, the hinge constraint and that of cosines nowhere negative (or None)."""
     m, n = orbits.n_orbits, orbits.sizes.astype(float)
     quotient = cp.Variable((m, m), symmetric=True, name="quotient")
     many = n > 1
@@ -55,6 +59,10 @@ def build(cp: Any, form: ConeForm, orbits: Orbits) -> tuple[Any, Any, Any]:
         constraints.append(diagonal[~many] == 1)
     if many.any():
         constraints.append(diagonal[many] <= n[many])
+    floor = None
+    if nonnegative:
+        floor = cp.vec(cosines, order="C")[np.flatnonzero(orbits.pairs)] >= 0
+        constraints.append(floor)
     cost: Any = form.constant
     if form.linear.size and np.any(form.linear):
         cost = cost + cp.sum(cp.multiply(form.linear, cosines))
@@ -84,7 +92,7 @@ def build(cp: Any, form: ConeForm, orbits: Orbits) -> tuple[Any, Any, Any]:
         )
         constraints += [cp.ExpCone(entries - log_sums[row], np.ones(row.size), weights), gather @ weights <= 1]
         cost = cost + logs.mass @ log_sums
-    return cp.Problem(cp.Minimize(cost), constraints), quotient, hinge
+    return cp.Problem(cp.Minimize(cost), constraints), quotient, hinge, floor
 
 
 def load_cvxpy() -> Any:
@@ -107,16 +115,17 @@ def attempts(problem: Any) -> Iterator[tuple[str, int]]:
             yield solver, int(problem.solver_stats.num_iters or 0)
 
 
-def solve_conic(objective: Objective, orbits: Orbits, *, tolerance: float) -> Solution:
+def solve_conic(objective: Objective, orbits: Orbits, *, tolerance: float, nonnegative: bool = False) -> Solution:
     """Solve by cvxpy; raises :class:`SolverError` if the loss has no cone form or no solver left a point.
 
-    Stops at the first attempt whose certificate closes within ``tolerance`` (relative), else keeps the best.
+    ``nonnegative``: no cosine may be below 0.  Stops at the first attempt whose certificate closes within ``tolerance``
+    (relative), else keeps the best.
     """
     form = objective.cone_form()
     if form is None:
         raise SolverError("this loss has no cone form of reasonable size here; leave --solver out")
     cp = load_cvxpy()
-    problem, quotient, hinge = build(cp, form, orbits)
+    problem, quotient, hinge, floor = build(cp, form, orbits, nonnegative)
     best: tuple[float, Solution] | None = None
     for solver, iterations in attempts(problem):
         if not np.all(np.isfinite(quotient.value)):
@@ -125,9 +134,18 @@ def solve_conic(objective: Objective, orbits: Orbits, *, tolerance: float) -> So
         slopes = None if hinge is None else np.asarray(hinge.dual_value, dtype=np.float64)
         if slopes is not None and form.linear.size:  # slopes are of the whole loss, not of its kinks alone
             slopes = slopes + form.linear
-        certificate = certify(objective, orbits, cosines, slopes=slopes, tolerance=tolerance)
+        found = Solution(cosines, "conic", iterations, slopes, note=f"cvxpy with {solver}")
+        if floor is None:
+            certificate = certify(objective, orbits, cosines, slopes=slopes, tolerance=tolerance)
+        else:
+            multipliers = np.zeros_like(cosines)
+            multipliers[orbits.pairs > 0] = floor.dual_value
+            found = replace(found, cosines=raised(orbits, cosines), multipliers=multipliers)
+            certificate = certify_nonnegative(
+                objective, orbits, found.cosines, multipliers, slopes=slopes, tolerance=tolerance
+            )
         if best is None or certificate.gap < best[0]:
-            best = certificate.gap, Solution(cosines, "conic", iterations, slopes, note=f"cvxpy with {solver}")
+            best = certificate.gap, found
         if certificate.certified:
             break
     if best is None:

@@ -10,7 +10,15 @@ from rich.table import Table
 
 from geomsolve.analyses.advise import AdviseReport, Option, advise
 from geomsolve.cli.advice import LONGEST, closest, flags_of, gives_up, instruction
-from geomsolve.cli.options import Command, class_options, loss_options, output_options, solver_options, split_loss
+from geomsolve.cli.options import (
+    Command,
+    class_options,
+    loss_options,
+    no_nonnegative_option,
+    output_options,
+    solver_options,
+    split_loss,
+)
 from geomsolve.cli.output import Output
 from geomsolve.cli.progress import trying
 from geomsolve.cli.render import holds_for, loss_phrase
@@ -29,6 +37,7 @@ WORTH = 0.5
 @loss_options
 @click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding, if limited (default: no limit).")
 @solver_options
+@no_nonnegative_option
 @output_options
 def command(output: Output, **flags: Any) -> int:
     """What should be changed so that small classes keep apart?

@@ -16,6 +16,7 @@ from geomsolve.cli.options import (
     Command,
     class_options,
     loss_options,
+    nonnegative_option,
     output_options,
     solver_options,
     split_loss,
@@ -41,7 +42,7 @@ check_options = stacked(
     click.option("--device", metavar="auto|cpu|cuda", help="Where to train (default auto: a GPU if there is one)."),
     click.option("--steps", type=int, metavar="N", help="Most training steps (default 20,000)."),
     click.option("--samples", type=int, metavar="N", help="Samples altogether (default 64, or 4 a class)."),
-    click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding (default: the number of classes)."),
+    click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding (default: one a class)."),
     click.option("--optimizer", metavar="adam|sgd|lbfgs", help="How to descend (default adam)."),
     click.option("--implementation", metavar="own|pml", help="Whose batch loss: own, or pytorch-metric-learning's."),
     click.option(
@@ -67,6 +68,7 @@ def weighting_too(function: Any) -> Any:
 @weighting_too
 @class_options
 @loss_options
+@nonnegative_option
 @check_options
 @solver_options
 @click.option("--full", is_flag=True, help="JSON holds the Gram matrices for any number of classes (else up to 64).")

@@ -13,7 +13,15 @@ from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.cli import ranges
 from geomsolve.cli.advice import after_collapse
 from geomsolve.cli.answers import deliver_both, setting, undetermined
-from geomsolve.cli.options import Command, class_options, loss_options, output_options, solver_options, split_loss
+from geomsolve.cli.options import (
+    Command,
+    class_options,
+    loss_options,
+    nonnegative_option,
+    output_options,
+    solver_options,
+    split_loss,
+)
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, effort, extreme_pair, holds_for, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
@@ -28,6 +36,12 @@ BENT = ("general", "symmetric by proportion")
 LOGGED = 256
 """Embeddings in a batch, or negatives, for which the value in a training log is given as an example."""
 
+RELAXED = (
+    "The bound is that of cosines nowhere negative, a relaxation: from five distinct proportions on it may lie "
+    "below what non-negative features reach, of which the best found are shown."
+)
+"""What to make of a bound for non-negative features that no such features were found to reach."""
+
 NEARLY = 1e-4
 """Distance 1 - cosine, at an angle of 0.8°, up to which classes are said to be nearly at one point."""
 
@@ -37,6 +51,7 @@ NEARLY = 1e-4
 @loss_options
 @solver_options
 @click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding, if limited (default: no limit).")
+@nonnegative_option
 @click.option("--slack", type=float, metavar="EPS", help="How far cosines may be at a loss EPS nats above the optimum.")
 @click.option("--pairs", metavar="A:B,...", help="With --slack: pairs of classes to ask about besides those chosen.")
 @click.option("--check", is_flag=True, help="Also train free features and compare (geomsolve check; needs torch).")
@@ -82,7 +97,8 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
         screen.print(limited_lines(report))
     elif report.convex:
         proven = (report.value, report.lower_bound, report.gap, report.certified, tolerance)
-        screen.print(proof_lines(*proven, assumption=report.assumption or ""))
+        advice = RELAXED if report.nonnegative and not report.nonnegative["exact"] else "Try another --solver."
+        screen.print(proof_lines(*proven, assumption=report.assumption or "", advice=advice))
     else:
         screen.print(
             f"Not certified, because this loss is not convex: best loss found {rounded(report.value, 9)} nats; "
@@ -100,7 +116,7 @@ def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
     if not report.dimension_limited:
         spans = "It needs" if report.unique else "This one spans"
         screen.print(f"{unique} {spans} {counted(report.rank, 'dimension')}.")
-    for line in (mean_line(report), simplex_line(report), log_line(report)):
+    for line in (nonnegative_line(report), mean_line(report), simplex_line(report), log_line(report)):
         if line:
             screen.print(line)
     if report.ranges is not None:
@@ -223,7 +239,7 @@ def geometry(report: ImbalanceReport) -> str:
     digits = next((d for d in (1, 2, 3, 4) if s.max_angle_deg - s.min_angle_deg >= 2 * 0.1**d), 6)
     low = f"{s.min_angle_deg:.{digits}f}° (between {pair(report, narrow)})"
     high = f"{s.max_angle_deg:.{digits}f}° (between {pair(report, wide)})"
-    if s.kind == "dimension-limited":
+    if s.kind == "dimension-limited" or report.nonnegative is not None:
         return f"{loss} wants angles from {low} to {high}."
     if report.unique is False:
         return f"angles from {low} to {high}."
@@ -262,6 +278,17 @@ def mean_line(report: ImbalanceReport) -> str:
         f"number): a batch has too many compositions to enumerate. The mean over batches, each averaged by itself, is "
         f"{number(report.drawn_mean['value'], 5)} +- {number(report.drawn_mean['standard_error'], 2)} at this geometry."
     )
+
+
+def nonnegative_line(report: ImbalanceReport) -> str:
+    """Why the answer is one of non-negative features; empty where it need not be, or where that is not known."""
+    if report.nonnegative is None:
+        return ""
+    axes = "the classes are farthest apart on the axes, each on one of its own"
+    few = "with up to four distinct proportions, cosines that are nowhere negative always have such features"
+    found = "such features were found for these cosines"
+    why = {"frame": axes, "few": few, "factorised": found}.get(report.nonnegative["how"])
+    return "" if why is None else f"No feature is negative, as after a ReLU: {why}."
 
 
 def as_good(report: ImbalanceReport) -> bool:

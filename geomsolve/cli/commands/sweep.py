@@ -19,6 +19,7 @@ from geomsolve.cli.options import (
     Command,
     class_options,
     loss_options,
+    nonnegative_option,
     output_options,
     solver_options,
     split_loss,
@@ -46,6 +47,7 @@ sweep_options = stacked(
         "--classes", type=int, metavar="K", help="Number of equally frequent classes; sizes by --over imbalance."
     ),
     click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding, if limited; --over dim=2:9:8 too."),
+    nonnegative_option,
     click.option(
         "--slack", type=float, metavar="EPS", help="Also how far cosines may be at a loss EPS nats above the optimum."
     ),

@@ -11,7 +11,14 @@ from rich.table import Table
 from geomsolve.analyses.determined import FIRST, HIGHEST, LOWEST
 from geomsolve.analyses.threshold import ThresholdReport, threshold
 from geomsolve.cli.advice import after_collapse
-from geomsolve.cli.options import Command, class_options, loss_options, output_options, split_loss
+from geomsolve.cli.options import (
+    Command,
+    class_options,
+    loss_options,
+    no_nonnegative_option,
+    output_options,
+    split_loss,
+)
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import holds_for, loss_phrase
 from geomsolve.questions.threshold import Threshold
@@ -31,6 +38,7 @@ NOUNS = {"temperature": "temperature", "majority": "majority share", "batch": "b
 )
 @click.option("--width", type=float, metavar="W", help="With --slack: the width that counts as settled (default 0.1).")
 @loss_options
+@no_nonnegative_option
 @output_options
 def command(output: Output, **flags: Any) -> int:
     """Where do the smaller classes collapse into one point?
