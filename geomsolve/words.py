@@ -1,4 +1,4 @@
-"""Plurals, numbers and lists in words, said once."""
+"""Plurals, numbers, lists and flags in words, said once."""
 
 from __future__ import annotations
 
@@ -31,6 +31,12 @@ def listing(names: Sequence[str], most: int = 8) -> str:
 def counted(n: int, one: str, many: str = "") -> str:
     """A number of things in words: '1 row', '2 rows'; ``many`` is the plural where it takes more than an s."""
     return f"{n:,} {one if n == 1 else many or f'{one}s'}"
+
+
+def flag_of(field: str) -> str:
+    """The flag that fills a problem's field: ``loss.full_batch`` is ``--full-batch``, ``loss.name`` is ``--loss``."""
+    name = field.removesuffix(".name").split(".")[-1]
+    return "--" + name.replace("_", "-")
 
 
 def nats(x: float) -> str:

@@ -16,16 +16,14 @@ from typing import Any
 import click
 
 from geomsolve.analyses.named import loss_of
-from geomsolve.cli.main import cli, flag_of
+from geomsolve.cli.main import cli
 from geomsolve.errors import InputError
 from geomsolve.questions.base import LossProblem, Problem
 from geomsolve.questions.check import Composed
 from geomsolve.questions.kinds import kind_of
+from geomsolve.questions.spelled import ABOUT, spell, written
 
 Row = dict[str, Any]
-
-ABOUT = {"title", "why", "expect"}
-"""Keys that say something about a problem without changing its answer."""
 
 LONGEST = 2000
 """Characters beyond which the file that holds the problem is named instead."""
@@ -53,39 +51,20 @@ def by_flags(row: Row, problem: dict[str, Any], wanted: dict[str, Any] | None) -
     taken = command.get_params(click.Context(command, parent=above))
     flags = {flag for parameter in taken for flag in parameter.opts if isinstance(parameter, click.Option)}
     arguments = {parameter.name for parameter in taken if isinstance(parameter, click.Argument)}
+    fields = Problem.model_fields
+    asked = {key: value for key, value in problem.items() if key not in fields or value != fields[key].default}
+    if isinstance(asked.get("over"), dict):
+        asked["over"] = {name: asked["over"][name] for name in row.get("axes", asked["over"])}
     words = ["geomsolve", str(row["command"])]
     read: dict[str, Any] = {"kind": problem["kind"]}
-    for key, value in problem.items():
-        if key in Problem.model_fields and value == Problem.model_fields[key].default:
-            continue
-        parts = value.items() if key == "loss" else [("", value)]
-        for part, inner in parts:
-            flag = flag_of(f"{key}.{part}" if part else key)
-            into = read.setdefault("loss", {}) if part else read
-            if key in arguments:
-                words += map(str, inner) if isinstance(inner, (list, tuple)) else [str(inner)]
-                into[key] = inner
-                continue
-            if flag not in flags or inner is None or inner is False:
-                continue
-            if inner is True:
-                words.append(flag)
-            elif isinstance(inner, dict):
-                for name in row.get("axes", inner):
-                    words += [flag, f"{name}={_listed(inner[name])}"]
-                into[key] = inner
-                continue
-            else:
-                words += [flag, _listed(inner)]
-            into[part or key] = inner if isinstance(inner, bool) else _listed(inner)
+    for each in spell(asked):
+        if each.key in arguments:
+            words += map(str, each.value) if isinstance(each.value, (list, tuple)) else [str(each.value)]
+            read[each.key] = each.value
+        elif each.flag in flags:
+            words += each.words
+            (read.setdefault(each.key, {}) if each.part else read)[each.part or each.key] = each.read
     return words if wanted is not None and _same(_meaning(read), wanted) else None
-
-
-def _listed(value: Any) -> str:
-    """A value as a flag takes it."""
-    if isinstance(value, (list, tuple)) and value and isinstance(value[0], (list, tuple)):
-        return ";".join(_listed(part) for part in value)
-    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def _meaning(problem: dict[str, Any]) -> dict[str, Any] | None:
@@ -105,7 +84,7 @@ def _same(one: Any, other: Any) -> bool:
     """Whether two meanings are equal; a list may stand as the text that means it."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    return bool(one == other) or (isinstance(one, str) and isinstance(other, tuple) and one == _listed(other))
+    return bool(one == other) or (isinstance(one, str) and isinstance(other, tuple) and one == written(other))
 
 
 def _from_here(value: Any, folder: Path) -> Any:

@@ -19,17 +19,12 @@ import click
 from geomsolve._version import __version__
 from geomsolve.cli.reader import while_read
 from geomsolve.errors import GeomsolveError, InputError, nearest
+from geomsolve.words import flag_of
 
 _COMMANDS = Path(__file__).parent / "commands"
 
 LONG_WORD = 200
 """Characters without a blank from which on a message shows only the ends: digits without end, or a file of one line."""
-
-
-def flag_of(field: str) -> str:
-    """The flag that fills a problem's field: ``loss.full_batch`` is ``--full-batch``, ``loss.name`` is ``--loss``."""
-    name = field.removesuffix(".name").split(".")[-1]
-    return "--" + name.replace("_", "-")
 
 
 class Commands(click.Group):

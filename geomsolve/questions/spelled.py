@@ -1,41 +1,77 @@
-"""A question as the command line that asks it, from its own fields and the declared flags of the loss's parameters."""
+"""A question as the flags that ask it: the one place where a value is written as the command line takes it.
+
+``spell`` goes from the keys of a problem to flags with their values, whether the problem is a validated question
+(``command_line``) or an object read from a file of answers (``cli/again.py``, which also reads the words back).
+"""
 
 from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from geomsolve.questions.base import LossProblem, Problem
 from geomsolve.registry import LOSSES
+from geomsolve.words import flag_of
 
-ABOUT = ("title", "why", "expect", "base", "kind", "loss")
-"""Fields that are no flags, or are written by flags of their own."""
+ABOUT = {"title", "why", "expect", "base"}
+"""Keys that say something about a problem without changing its answer."""
 
 
-def command_line(question: LossProblem, **kept: Any) -> str:
-    """``geomsolve KIND --props ... FLAGS``, as a shell takes it; fields at their defaults are left out.
+@dataclass(frozen=True)
+class Spelled:
+    """The ``flag`` that sets ``key`` of a problem, or ``part`` of what stands there, to ``value``."""
 
-    ``kept``: values of fields that are written instead of the question's own, None to leave one out.
-    """
+    key: str
+    part: str
+    flag: str
+    value: Any
+
+    @property
+    def words(self) -> list[str]:
+        """The flag and its value, as a shell hands them over; a flag for each entry of a mapping."""
+        if self.value is True:
+            return [self.flag]
+        if isinstance(self.value, dict):
+            said = [f"{name}={written(values)}" for name, values in self.value.items()]
+            return [word for each in said for word in (self.flag, each)]
+        return [self.flag, written(self.value)]
+
+    @property
+    def read(self) -> Any:
+        """The value as the command has it from those words: text, but for switches and mappings."""
+        return self.value if self.value is True or isinstance(self.value, dict) else written(self.value)
+
+
+def spell(problem: dict[str, Any]) -> Iterator[Spelled]:
+    """Every key of a problem that a flag may set, and every parameter of its loss; nothing for None and False."""
+    declared = LOSSES.parameters()
+    for key, value in problem.items():
+        for part, inner in value.items() if key == "loss" else [("", value)]:
+            if inner is not None and inner is not False:
+                own = declared[part].flags[0] if part in declared else flag_of(f"{key}.{part}" if part else key)
+                yield Spelled(key, part, own, inner)
+
+
+def command_line(question: LossProblem) -> str:
+    """``geomsolve KIND --props ... FLAGS``, as a shell takes it; fields at their defaults are left out."""
+    fields = type(question).model_fields
+    own = [name for name in fields if name not in Problem.model_fields and name not in ("kind", "loss")]
+    given = {name: getattr(question, name) for name in (*own, "solver", "tolerance", "seed")}
+    asked: dict[str, Any] = {name: value for name, value in given.items() if value != fields[name].default}
+    asked["loss"] = in_force(question)
     kind: str = question.kind  # type: ignore[attr-defined]  # every problem that can be made has one
-    words = ["geomsolve", kind]
-    own = [name for name in type(question).model_fields if name not in Problem.model_fields and name not in ABOUT]
-    for name in (*own, "solver", "tolerance", "seed"):
-        value = kept.get(name, getattr(question, name)) if name in kept else getattr(question, name)
-        if value is not None and value != type(question).model_fields[name].default:
-            words += [f"--{name.replace('_', '-')}", written(value)]
-    if question.loss.name != type(question.loss).model_fields["name"].default:
-        words += ["--loss", question.loss.name]
-    return shlex.join([*words, *flags(in_force(question))])
+    return shlex.join(["geomsolve", kind, *(word for each in spell(asked) for word in each.words)])
 
 
 def in_force(question: LossProblem) -> dict[str, Any]:
-    """The parameters of a question's loss that differ from what they are unless given, checked."""
+    """The name and the parameters of a question's loss that differ from what they are unless given, checked."""
     declared, loss = LOSSES.parameters(), question.loss
     known = LOSSES.get(loss.name)
     usual = {} if known is None else known.defaults()
-    given = {}
+    given: dict[str, Any] = {} if loss.name == type(loss).model_fields["name"].default else {"name": loss.name}
     for name, value in loss.parameters.items():
         checked = None if value is None else declared[name].parse(value)
         if checked != usual.get(name):
@@ -45,13 +81,7 @@ def in_force(question: LossProblem) -> dict[str, Any]:
 
 def flags(parameters: dict[str, Any]) -> list[str]:
     """The words of the flags that set these parameters of a loss."""
-    declared, words = LOSSES.parameters(), []
-    for name, value in parameters.items():
-        if value is True:
-            words.append(declared[name].flags[0])
-        elif value is not None and value is not False:
-            words += [declared[name].flags[0], written(value)]
-    return words
+    return [word for each in spell({"loss": parameters}) for word in each.words]
 
 
 def written(value: Any) -> str:

@@ -12,11 +12,13 @@ from rich.table import Table
 
 from geomsolve.analyses.design import EXACT, design
 from geomsolve.analyses.design_report import DesignReport
-from geomsolve.cli.again import command_of
+from geomsolve.cli.again import LONGEST
 from geomsolve.cli.options import Command, class_options, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, loss_phrase, proof_lines
 from geomsolve.questions.design import Design
+from geomsolve.questions.imbalance import Imbalance
+from geomsolve.questions.spelled import command_line, written
 from geomsolve.words import number
 
 NOUNS = {
@@ -188,11 +190,11 @@ def drawn(report: DesignReport) -> Any:
 def to_use(report: DesignReport) -> Iterator[str]:
     """The weights as a list, as YAML and as a torch tensor, and the command that verifies them."""
     parts = parts_of(report.problem["change"], report.weights)
-    given = {name: written(value) for name, value in (report.parameters or {}).items()}
+    given = {name: rounded(value) for name, value in (report.parameters or {}).items()}
     loss: dict[str, Any] = {**report.problem["loss"], **given}
     yield "\nAs a list:"
     for name, values in parts.items():
-        yield f"  {name}: {listed(written(values))}"
+        yield f"  {name}: {written(rounded(values))}"
     yield "As YAML, in a problem file:"
     yield "  loss:"
     for key, value in loss.items():
@@ -201,16 +203,15 @@ def to_use(report: DesignReport) -> Iterator[str]:
     yield "As a torch tensor:"
     for name, values in parts.items():
         factor = values if name == "margins" else values / drawn(report)
-        yield f"  {TENSORS[name][0]} = torch.tensor({nested(written(factor))})  # {TENSORS[name][1]}"
+        yield f"  {TENSORS[name][0]} = torch.tensor({nested(rounded(factor))})  # {TENSORS[name][1]}"
     classes: dict[str, Any] = {
         key: report.problem[key] for key in ("props", "counts", "dataset", "names") if key in report.problem
     }
-    row = {"command": "imbalance", "file": "-", "problem": {"kind": "imbalance", **classes, "loss": loss}}
-    again = command_of(row)
+    again = command_line(Imbalance(**classes, loss=loss))
     yield "To verify:"
-    if again.startswith("geomsolve imbalance"):
+    if len(again) <= LONGEST:
         yield f"  {again}"
-    else:  # too long for a line
+    else:
         yield "  geomsolve solve FILE, a problem file with kind: imbalance, these classes and the loss above"
 
 
@@ -221,18 +222,11 @@ TENSORS = {
 }
 
 
-def written(values: Any) -> Any:
+def rounded(values: Any) -> Any:
     """Numbers as they are printed: rounded, as nested tuples."""
     if isinstance(values, (tuple, list, np.ndarray)):
-        return tuple(written(x) for x in values)
+        return tuple(rounded(x) for x in values)
     return float(f"{values:.{DIGITS}g}")
-
-
-def listed(values: Any) -> str:
-    """Numbers as a flag takes them."""
-    if values and isinstance(values[0], tuple):
-        return ";".join(listed(row) for row in values)
-    return ",".join(map(str, values))
 
 
 def nested(values: Any) -> str:
