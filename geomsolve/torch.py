@@ -39,7 +39,8 @@ from geomsolve.questions.imbalance import Imbalance
 class Reading:
     """``gram`` (K, K) of the class means seen so far and its largest difference ``max_gram_error`` from the prediction;
     ``within_class``, ``nc1`` and ``simplex_distance`` as in :class:`geomsolve.gram.measure.Measurement`;
-    ``samples`` seen."""
+    ``samples`` seen.  ``open``: the loss does not fix the angles, so that there is nothing for ``max_gram_error`` to be
+    measured from, and it is nan."""
 
     gram: FloatArray
     max_gram_error: float
@@ -47,6 +48,7 @@ class Reading:
     nc1: float
     simplex_distance: float
     samples: int
+    open: bool
 
 
 class GeometryProbe:
@@ -102,12 +104,13 @@ class GeometryProbe:
             raise InputError(f"{strays:,} labels are not among the classes, which run from 0 to {self.n_classes - 1}")
         if not np.all(np.isfinite(sums)):
             raise InputError("some embeddings were nan or infinite; training has diverged")
-        found = Measurement.of(sums, counts)
+        found, predicted = Measurement.of(sums, counts), self.prediction
         return Reading(
             gram=found.gram,
-            max_gram_error=gram_error(found.gram, self.prediction.gram),
+            max_gram_error=np.nan if predicted.open else gram_error(found.gram, predicted.gram),
             within_class=found.within_class,
             nc1=found.nc1,
             simplex_distance=found.simplex_distance,
             samples=int(counts.sum()),
+            open=predicted.open,
         )

@@ -486,3 +486,57 @@ def test_probe_refuses_what_does_not_fit():
     probe.update(torch.ones(3, 2), torch.tensor([0, 1, 2]))
     with pytest.raises(InputError, match="from 0 to 1"):
         probe.read()
+
+
+def test_where_the_loss_fixes_no_angle_there_is_nothing_to_be_off_from(tmp_path, run, labels):
+    """SupCon at t .001: the angles are not determined.  Two classes at one point are none of its optima; the triplet
+    loss is as content with many."""
+    torch = pytest.importorskip("torch")
+    from geomsolve import plots
+    from geomsolve.torch import GeometryProbe
+
+    v = np.array([1.0, -1, -1])
+    np.save(tmp_path / "z.npy", embed(np.outer(v, v), labels, noise=0.01))
+    np.save(tmp_path / "y.npy", labels)
+    z = torch.tensor(np.load(tmp_path / "z.npy"))
+    for loss in ({"name": "supcon", "temperature": 0.001}, {"name": "triplet", "margin": 1}):
+        probe = GeometryProbe(counts=COUNTS, loss=loss)
+        probe.update(z, torch.tensor(labels))
+        assert probe.read().open
+        assert math.isnan(probe.read().max_gram_error)
+        answer = ask(tmp_path, loss=loss).to_dict()
+        assert answer["prediction"]["open"] is True
+        axes = plots.draw(answer).axes[0]
+        assert axes.get_xlabel() == "cosine in one of many optima"
+        assert "does not fix these angles" in axes.get_title("left")
+        assert "largest difference" not in axes.get_title("left")
+        assert not axes.lines  # no line to be on
+        several = plots.draw(ask(tmp_path, ["z.npy", "z.npy"], loss=loss).to_dict()).axes[0]
+        assert [text.get_text() for text in several.get_legend().get_texts()] == ["within-class scatter"]
+    flags = ("--labels", tmp_path / "y.npy", "--loss", "triplet")
+    assert "difference of a cosine" not in run("compare", tmp_path / "z.npy", *flags, "--quiet").stdout
+    spoken = run("compare", tmp_path / "z.npy", tmp_path / "z.npy", *flags).stdout
+    assert "largest" not in spoken
+    assert "rms" not in spoken
+
+
+# ---- what to change
+
+
+def test_after_a_collapse_two_lines_say_what_helps(tmp_path, run):
+    """.95, .03, .02 at t 1: 2 and 3 coincide; drawn equally often they form a regular simplex, of 120 degrees."""
+    labels, v = np.repeat([0, 1, 2], [950, 30, 20]), np.array([1.0, -1, -1])
+    np.save(tmp_path / "z.npy", embed(np.outer(v, v), labels, noise=0.01))
+    np.save(tmp_path / "y.npy", labels)
+    files = (tmp_path / "z.npy", "--labels", tmp_path / "y.npy")
+    for first in (files, (tmp_path / "z.npy", *files)):
+        lines = " ".join(run("compare", *first, "-t", 1).stdout.split())
+        assert lines.endswith(
+            "Draw the classes equally often (--sampler balanced), and the smaller classes are 120.0° apart or more "
+            "(proven; --sampler sqrt: 76.9°). What every change would do: geomsolve advise --counts 950,30,20 "
+            "--names 0,1,2 -t 1"
+        )
+    tried = run("compare", *files, "-t", 1, "--json").json["remedy"]["tried"]
+    assert [found["sampler"] for found in tried] == ["balanced", "sqrt"]
+    assert "geomsolve advise" not in run("compare", *files, "-t", 0.1).stdout
+    assert "remedy" not in run("compare", *files, "-t", 0.1, "--json").json

@@ -83,7 +83,7 @@ class CheckReport(Report):
     def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
         """The JSON object; ``full`` includes the Gram matrices however many classes there are."""
         p = self.prediction
-        shape = {"unique": p.unique, "structure": p.structure, "noun": p.latents.noun, "gram": p.gram}
+        shape = {"unique": p.unique, "open": p.open, "structure": p.structure, "noun": p.latents.noun, "gram": p.gram}
         plain = {**super().to_dict(**detail), "prediction": {**p.figures, **shape}}
         plain["loosest"] = None if self.loosest is None else self.loosest.plain
         if not full and p.orbits.n_classes > FULL_GRAM:

@@ -32,6 +32,7 @@ from geomsolve.analyses.compare_verdict import Case, judge
 from geomsolve.analyses.imbalance import geometry
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.prediction import Prediction
+from geomsolve.analyses.remedies import Remedy, remedy
 from geomsolve.descent.recipes import missing
 from geomsolve.errors import InputError
 from geomsolve.gram.measure import (
@@ -96,11 +97,20 @@ def compare(problem: Compare, *, progress: Progress | None = None) -> CompareRep
     def predict(dim: int | None) -> Prediction:
         return predicted(problem, loss, dim=dim)
 
-    predict(None)  # before files are read
+    free = predict(None)  # before files are read
+    collapsed = free.structure == "minority collapse" and free.convex
+    helps = remedy(question(problem, loss), loss, free.orbits) if collapsed else None
     tell = progress or (lambda done, total: None)
-    found = tuple(of_file(problem, each, loss, predict, tell) for each in problem.embeddings)
+    found = tuple(of_file(problem, each, loss, predict, helps, tell) for each in problem.embeddings)
     asked = understood(problem, loss=loss.written)
     return CompareReport(asked, **vars(found[0])) if len(found) == 1 else CheckpointsReport(asked, found)
+
+
+def question(problem: Compare, loss: Loss, **changes: Any) -> Imbalance:
+    """What is asked of ``loss`` for the proportions of the labels, with ``changes``."""
+    labels = problem.labels
+    how = {key: getattr(problem, key) for key in ("solver", "tolerance", "seed")}
+    return Imbalance(counts=labels.counts.tolist(), names=labels.names, loss=loss.written, **how, **changes)
 
 
 def predicted(problem: Compare, loss: Loss, **changes: Any) -> Prediction:
@@ -108,24 +118,15 @@ def predicted(problem: Compare, loss: Loss, **changes: Any) -> Prediction:
 
     Raises :class:`InputError` where every geometry is optimal.
     """
-    labels = problem.labels
-    report = geometry(
-        Imbalance(
-            counts=labels.counts.tolist(),
-            names=labels.names,
-            loss=loss.written,
-            solver=problem.solver,
-            tolerance=problem.tolerance,
-            seed=problem.seed,
-            **changes,
-        )
-    )
+    report = geometry(question(problem, loss, **changes))
     if report.structure.kind == "degenerate":
         raise InputError(f"there is nothing to compare with: {report.effort.reason}", field="loss.delta")
     return Prediction.of_loss(report)
 
 
-def of_file(problem: Compare, file: Embeddings, loss: Loss, predict: Predict, progress: Progress) -> Comparison:
+def of_file(
+    problem: Compare, file: Embeddings, loss: Loss, predict: Predict, helps: Remedy | None, progress: Progress
+) -> Comparison:
     """What is to be said of the embeddings of one file."""
     codes, names, counts = problem.labels.codes, problem.labels.names, problem.labels.counts
     all_of_them = codes.size <= (WHOLE_SAMPLES if loss.reads_whole_set else DRAWN_SAMPLES)
@@ -183,6 +184,7 @@ def of_file(problem: Compare, file: Embeddings, loss: Loss, predict: Predict, pr
         angle_excess=None if angles is None else angles - free.value,
         heated=heated(problem, loss, rho, measured.gram),
         duality=duality(problem, scan.sums, counts),
+        remedy=helps,
     )
 
 

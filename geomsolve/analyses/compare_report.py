@@ -13,6 +13,7 @@ import numpy as np
 from geomsolve.analyses.compare_verdict import VERDICTS, Verdict
 from geomsolve.analyses.imbalance import FULL_GRAM
 from geomsolve.analyses.prediction import Prediction
+from geomsolve.analyses.remedies import Remedy
 from geomsolve.gram.measure import Measurement
 from geomsolve.gram.structure import Structure, names_of
 from geomsolve.gram.types import FloatArray
@@ -79,6 +80,7 @@ class Comparison:
     dimension.  ``columns`` of the file, ``dim`` those that the encoder can use.  ``within_cosine``: rho^2, the mean
     cosine of two samples of a class, None where no class has two.  ``angle_excess``: the loss at the measured cosines
     of class means alone, less the optimum, in nats; None for many classes.  ``within``: the difference that matches.
+    ``remedy``: what helps where the loss wants classes at one point, None where it does not.
     """
 
     read: dict[str, Any]
@@ -99,6 +101,7 @@ class Comparison:
     angle_excess: float | None
     heated: Heated | None
     duality: Duality | None
+    remedy: Remedy | None
 
     @property
     def verdict(self) -> str:
@@ -163,6 +166,7 @@ class Comparison:
         predicted: dict[str, Any] = {
             **p.figures,
             "unique": p.unique,
+            "open": p.open,
             "structure": p.structure,
             "rank": self.free.rank,
             "dimension_limited": p.limited,
@@ -214,6 +218,8 @@ class Comparison:
                 "angle_excess": self.angle_excess,
             }
         )
+        if self.remedy is not None:
+            plain["remedy"] = jsonable(self.remedy)
         return plain
 
 

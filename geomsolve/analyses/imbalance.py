@@ -98,6 +98,11 @@ class ImbalanceReport(ProvenReport):
         return self.orbits.lift(self.orbit_cosines)
 
     @property
+    def open(self) -> bool:
+        """Whether the cosines are those of one of many optima, as far as anyone can tell."""
+        return not self.resolved or self.unique is False
+
+    @property
     def headline(self) -> str:
         if not self.resolved:
             return "angles not determined"

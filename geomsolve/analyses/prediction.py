@@ -99,6 +99,11 @@ class Prediction(Proof):
         return str(self.problem["weighting"] if self.samples else self.problem["loss"]["name"])
 
     @property
+    def open(self) -> bool:
+        """Whether its cosines are those of one of many optima, as far as anyone can tell."""
+        return not self.resolved or self.unique is False
+
+    @property
     def determined(self) -> bool:
         """Whether its angles may be asked of anyone: they are resolved, and those of the only optimum."""
         return self.resolved and self.unique is True

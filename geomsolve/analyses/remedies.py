@@ -62,7 +62,7 @@ class Remedy:
 
 
 def remedy(problem: ClassProblem, loss: Loss, orbits: Orbits) -> Remedy:
-    """What the common samplers do for the classes of ``problem``, of which the smaller ones have collapsed."""
+    """What the common samplers do for the classes of ``problem``, of which some share a point at the optimum."""
     tried: list[dict[str, Any]] = []
     for name in SAMPLERS if "sampler" in loss.takes() and orbits.n_orbits <= MOST_ORBITS else ():
         try:

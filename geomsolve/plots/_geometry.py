@@ -22,6 +22,9 @@ WRITTEN = 10
 CROWD = 2000
 """Pairs up to which each is a shape of its own in svg and pdf."""
 
+OPEN = "the loss does not fix these angles: this is one of many optima"
+"""What is said of a prediction that is one of many optima."""
+
 TIE = 1e-6
 """Weight of the circulant that decides between directions in which the means spread alike, so that a regular
 simplex projects to a regular polygon."""
@@ -190,10 +193,13 @@ def pair_angles(axes: Any, gram: FloatArray, names: Sequence[str]) -> None:
     axes.set_xticks([0, 60, 90, 120, 180])
 
 
-def agreement(axes: Any, predicted: FloatArray, found: FloatArray, words: tuple[str, str]) -> tuple[int, int]:
+def agreement(
+    axes: Any, predicted: FloatArray, found: FloatArray, words: tuple[str, str], *, one_of_many: bool = False
+) -> tuple[int, int]:
     """Entries of one matrix (K, K) against those of another, pair by pair; returns the pair that differs most.
 
-    That pair is drawn last, in orange.  ``words``: how the matrices were found, and what their entries are.
+    That pair is drawn last, in orange.  ``words``: how the matrices were found, and what their entries are.  Where the
+    prediction is ``one_of_many`` optima, no pair is off: all are hollow and grey, and there is no line to be on.
     """
     how, quantity = words
     first, second = np.triu_indices(len(predicted), 1)
@@ -201,10 +207,14 @@ def agreement(axes: Any, predicted: FloatArray, found: FloatArray, words: tuple[
     low, high = float(min(x.min(), y.min())), float(max(x.max(), y.max()))
     room = max(0.1, 0.06 * (high - low))  # so that rounding does not fill the picture
     ends = [low - room, high + room]
-    axes.plot(ends, ends, color=FAINT, linewidth=0.8, zorder=1)
-    axes.scatter(x, y, s=16, color=BLUE, linewidth=0, zorder=2, alpha=0.8, rasterized=x.size > CROWD)
     worst = int(np.argmax(np.abs(y - x)))
-    axes.scatter(x[worst], y[worst], s=16, color=ORANGE, linewidth=0, zorder=3)
-    axes.set(xlim=ends, ylim=ends, aspect="equal", xlabel=f"predicted {quantity}", ylabel=f"{how} {quantity}")
+    if one_of_many:
+        axes.scatter(x, y, s=16, facecolors="none", edgecolors=FAINT, linewidth=0.8, rasterized=x.size > CROWD)
+    else:
+        axes.plot(ends, ends, color=FAINT, linewidth=0.8, zorder=1)
+        axes.scatter(x, y, s=16, color=BLUE, linewidth=0, zorder=2, alpha=0.8, rasterized=x.size > CROWD)
+        axes.scatter(x[worst], y[worst], s=16, color=ORANGE, linewidth=0, zorder=3)
+    along = f"{quantity} in one of many optima" if one_of_many else f"predicted {quantity}"
+    axes.set(xlim=ends, ylim=ends, aspect="equal", xlabel=along, ylabel=f"{how} {quantity}")
     axes.locator_params(nbins=5)
     return int(first[worst]), int(second[worst])

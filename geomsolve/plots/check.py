@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from geomsolve.plots._geometry import agreement
+from geomsolve.plots._geometry import OPEN, agreement
 from geomsolve.plots._style import loss_of, number, weighting_of
 
 
@@ -19,8 +19,10 @@ def figure(answer: dict[str, Any]) -> Any:
     predicted, reached = (np.array(answer[part]["gram"]) for part in ("prediction", "descent"))
     drawn = Figure(figsize=(4.8, 4.8))
     axes = drawn.add_subplot()
-    agreement(axes, predicted, reached, ("reached", answer["prediction"].get("noun", "cosine")))
-    axes.set_title(f"orange: largest difference {number(answer['max_gram_error'], 2)}", fontsize=8)
+    noun, one_of_many = answer["prediction"].get("noun", "cosine"), answer["prediction"].get("open", False)
+    agreement(axes, predicted, reached, ("reached", noun), one_of_many=one_of_many)
+    off = f"orange: largest difference {number(answer['max_gram_error'], 2)}"
+    axes.set_title(OPEN if one_of_many else off, fontsize=8)
     subject = loss_of(answer) if "loss" in answer["problem"] else weighting_of(answer)
     drawn.suptitle(f"{subject}: {answer['verdict']}", x=0.01, ha="left", fontsize=10)
     return drawn

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from geomsolve.plots._geometry import agreement
+from geomsolve.plots._geometry import OPEN, agreement
 from geomsolve.plots._style import BLUE, FAINT, GREEN, INK, ORANGE, clipped, loss_of, number
 
 
@@ -21,13 +21,17 @@ def figure(answer: dict[str, Any]) -> Any:
     predicted, measured = (np.array(answer[part]["gram"]) for part in ("prediction", "measured"))
     drawn = Figure(figsize=(4.8, 4.8))
     axes = drawn.add_subplot()
-    pair = agreement(axes, predicted, measured, ("measured", "cosine"))
-    within = answer["problem"]["within"]
-    ends = np.array(axes.get_xlim())
-    axes.fill_between(ends, ends - within, ends + within, color=FAINT, alpha=0.2, linewidth=0, zorder=0)
-    names = " / ".join(clipped(answer["classes"][a]["name"]) for a in pair)
-    error = number(answer["max_gram_error"], 2)
-    axes.set_title(f"shaded: within {number(within)}; orange: largest difference {error}, {names}", fontsize=8)
+    one_of_many = answer["prediction"].get("open", False)
+    pair = agreement(axes, predicted, measured, ("measured", "cosine"), one_of_many=one_of_many)
+    if one_of_many:
+        axes.set_title(OPEN, fontsize=8)
+    else:
+        within = answer["problem"]["within"]
+        ends = np.array(axes.get_xlim())
+        axes.fill_between(ends, ends - within, ends + within, color=FAINT, alpha=0.2, linewidth=0, zorder=0)
+        names = " / ".join(clipped(answer["classes"][a]["name"]) for a in pair)
+        error = number(answer["max_gram_error"], 2)
+        axes.set_title(f"shaded: within {number(within)}; orange: largest difference {error}, {names}", fontsize=8)
     drawn.suptitle(f"{loss_of(answer)}: {answer['verdict']}", x=0.01, ha="left", fontsize=10)
     return drawn
 
@@ -40,19 +44,28 @@ def curve(answer: dict[str, Any]) -> Any:
     place = np.arange(1, len(found) + 1)
     drawn = Figure(figsize=(6.4, 3.6))
     axes = drawn.add_subplot()
+    one_of_many = found[-1]["prediction"].get("open", False)
     for key, color, label in (
-        ("max_gram_error", ORANGE, "largest difference"),
-        ("rms_gram_error", BLUE, "rms difference"),
-        ("noise_floor", FAINT, "noise of class means"),
+        ()
+        if one_of_many
+        else (
+            ("max_gram_error", ORANGE, "largest difference"),
+            ("rms_gram_error", BLUE, "rms difference"),
+            ("noise_floor", FAINT, "noise of class means"),
+        )
     ):
         axes.plot(place, [each[key] for each in found], "o-", color=color, markersize=4, label=label)
     scatter = [each["measured"]["within_class"] for each in found]
     axes.plot(place, scatter, "s--", color=GREEN, markersize=3.5, label="within-class scatter")
-    axes.axhline(answer["problem"]["within"], color=INK, linewidth=0.8, linestyle=":")
+    if not one_of_many:
+        axes.axhline(answer["problem"]["within"], color=INK, linewidth=0.8, linestyle=":")
     axes.set_xticks(place, [clipped(each["read"]["embeddings"], 12) for each in found], rotation=30, ha="right")
     axes.set_ylim(bottom=0)
-    axes.set_ylabel("cosine")
+    axes.set_ylabel("mean squared distance" if one_of_many else "cosine")
     axes.legend()
-    axes.set_title(f"last: {answer['verdict']}; dotted: within {number(answer['problem']['within'])}", fontsize=8)
+    last = (
+        "the loss does not fix the angles" if one_of_many else f"dotted: within {number(answer['problem']['within'])}"
+    )
+    axes.set_title(f"last: {answer['verdict']}; {last}", fontsize=8)
     drawn.suptitle(loss_of(answer), x=0.01, ha="left", fontsize=10)
     return drawn

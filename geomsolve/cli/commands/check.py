@@ -223,7 +223,7 @@ def pairs_table(report: CheckReport) -> Table:
         places = [*places[:half], *places[-half:]]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("")
-    for title in ("predicted" if report.prediction.resolved else "one of many", "reached"):
+    for title in ("one of many" if report.prediction.open else "predicted", "reached"):
         table.add_column(title, justify="right", no_wrap=True)
     shown = cosine_phrase if report.prediction.latents.unit else number
     for at in places:

@@ -12,6 +12,7 @@ from rich.table import Table
 from geomsolve.analyses.compare import compare
 from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport, Comparison
 from geomsolve.analyses.compare_verdict import AT_OPTIMUM
+from geomsolve.cli.advice import after_collapse
 from geomsolve.cli.answers import setting, undetermined
 from geomsolve.cli.options import Command, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output, refuse_overwriting
@@ -88,7 +89,7 @@ def show(report: CompareReport | CheckpointsReport, screen: Console, *, quiet: b
     screen.print()
     screen.print(pairs_table(report))
     screen.print("Cosines (and angles) between the directions of the class means, the most different first.\n")
-    if len(report.names) > 2 and predicted.resolved:
+    if len(report.names) > 2 and not report.free.open:
         screen.print(classes_table(report))
         screen.print("The classes that are farthest off: rms difference of a class's cosines.\n")
     for line in (what_was_read(report), *figures(report)):
@@ -96,6 +97,9 @@ def show(report: CompareReport | CheckpointsReport, screen: Console, *, quiet: b
     advice = what_it_means(report)
     if advice:
         screen.print(f"\n{advice}")
+    if report.remedy is not None:
+        screen.print("" if advice else "\n", end="")
+        after_collapse(report.remedy, screen)
 
 
 def show_checkpoints(report: CheckpointsReport, screen: Console, *, quiet: bool) -> None:
@@ -107,22 +111,24 @@ def show_checkpoints(report: CheckpointsReport, screen: Console, *, quiet: bool)
     screen.print()
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("checkpoint")
-    for title in ("largest", "rms", "within class", "above optimum"):
+    told = not report.last.free.open
+    for title in (*(("largest", "rms") if told else ()), "within class", "above optimum"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("verdict")
     for each in report.checkpoints:
         rho = "" if each.within_cosine is None else f"{each.within_cosine:.4f}"
         excess = "" if each.excess is None else f"{each.excess:.2g}"
-        errors = (f"{each.errors.largest:.3f}", f"{each.errors.rms:.3f}")
+        errors = (f"{each.errors.largest:.3f}", f"{each.errors.rms:.3f}") if told else ()
         table.add_row(str(each.read["embeddings"]), *errors, rho, excess, each.verdict)
     screen.print(table)
-    screen.print(
-        "Largest and rms difference of a cosine from the prediction, mean cosine of two samples of a class, loss above "
-        "the optimum in nats."
-    )
+    off = "Largest and rms difference of a cosine from the prediction, mean" if told else "Mean"
+    screen.print(f"{off} cosine of two samples of a class, loss above the optimum in nats.")
     if missing := report.last.loss_on_data.missing:
         screen.print(f"Loss on your embeddings: not evaluated ({missing}).")
     screen.print(WHOSE)
+    if report.last.remedy is not None:
+        screen.print()
+        after_collapse(report.last.remedy, screen)
 
 
 WHOSE = "The prediction is for embeddings of the training set, after the projection head that the loss sees."
@@ -139,7 +145,7 @@ def figures(report: Comparison) -> list[str]:
     )
     lines = [f"{sum(report.counts):,} embeddings in {counted(report.columns, 'dimension')}. {lengths} {WHOSE}"]
     known = "exactly" if errors.noise_floor < NOISELESS else f"to {errors.noise_floor:.2g} (two standard errors)"
-    whence = "" if report.free.resolved else " from those of one of many geometries"
+    whence = " from those of one of many geometries" if report.free.open else ""
     lines.append(
         f"Difference of cosines{whence}: largest {errors.largest:.3g}, rms {errors.rms:.3g}, weighted by frequency "
         f"{errors.weighted:.3g}. With so many samples a class the measured cosines are known {known}."
@@ -218,7 +224,7 @@ def sentence(report: Comparison) -> str:
     if not report.free.resolved:
         return sentence_on_loss(report)
     loss = report.prediction.subject
-    worst = f"largest difference of a cosine {report.max_gram_error:.2g}"
+    worst, open_ = f"largest difference of a cosine {report.max_gram_error:.2g}", report.free.open
     if report.verdict == "matches" and report.max_gram_error <= report.judgement.allowed:
         noisy = report.max_gram_error > report.within
         few = ", no more than class means of so few samples are off by chance" if noisy else ""
@@ -240,9 +246,11 @@ def sentence(report: Comparison) -> str:
         kind = report.structure.kind
         named = kind if "collapse" in kind else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
         found = "some of your class means coincide" if kind == "minority collapse" else f"your class means form {named}"
-        return f"Another geometry: {found}, which is not what {loss} wants here ({worst})."
-    above = "" if report.excess is None else f", its loss {report.excess:.3g} nats above the optimum"
-    return f"Not there yet: your encoder is not where {loss} wants it ({worst}{above})."
+        return f"Another geometry: {found}, which is not what {loss} wants here{'' if open_ else f' ({worst})'}."
+    said = [] if open_ else [worst]
+    if report.excess is not None:
+        said.append(f"its loss {report.excess:.3g} nats above the optimum")
+    return f"Not there yet: your encoder is not where {loss} wants it" + (f" ({', '.join(said)})." if said else ".")
 
 
 def sentence_on_loss(report: Comparison) -> str:
@@ -332,7 +340,7 @@ def pairs_table(report: Comparison) -> Table:
     difference = np.abs(predicted - measured)[first, second]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("")
-    for title in ("predicted" if report.free.resolved else "one of many", "measured"):
+    for title in ("one of many" if report.free.open else "predicted", "measured"):
         table.add_column(title, justify="right", no_wrap=True)
     for place in np.argsort(-difference, kind="stable")[:MOST_PAIRS]:
         a, b = int(first[place]), int(second[place])
