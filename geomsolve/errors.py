@@ -55,6 +55,19 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def guess(word: str, known: Iterable[str]) -> str:
-    """A question whether the known word closest to ``word`` was meant, with a space after it; empty if none is."""
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}? " if close else ""
+    """A question whether the known word closest to ``word`` was meant, with a space after it; empty if none is.
+
+    Signs and capital letters count for nothing.  A word that begins with this one is closer than any other.
+    """
+    written: dict[str, str] = {}
+    for each in known:
+        written.setdefault(bare(each), each)
+    short = bare(word)
+    begun = [each for each in written if len(short) > 2 and each.startswith(short)]
+    close = begun[:1] or difflib.get_close_matches(short, written, n=1, cutoff=0.5)
+    return f"did you mean {written[close[0]]!r}? " if close else ""
+
+
+def bare(word: str) -> str:
+    """The letters and digits of a name, in small letters: what tells names apart."""
+    return "".join(sign for sign in word.lower() if sign.isalnum())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import itertools
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -72,8 +74,15 @@ solver_options = stacked(
 )
 
 class_options = stacked(
-    click.option("--props", metavar="LIST", help="Class proportions: 0.7,0.2,0.1, 90*0.01,0.1, 1/3,2/3, @file or -."),
-    click.option("--counts", metavar="LIST", help="Samples of each class, as whole numbers."),
+    click.option(
+        "--props",
+        metavar="LIST",
+        help="Class proportions: 0.7,0.2,0.1, 70%,20%,10%, 8:1:1, a:0.7,b:0.3, 90*0.01,0.1, 1/3,2/3, @file or -.",
+    ),
+    click.option("--counts", metavar="LIST", help="Samples of each class: 500,100,20, cat:500,dog:100, @file or -."),
+    click.option(
+        "--labels", metavar="LABELS", help="The class of each sample: cat,cat,dog, @y.txt, @train.csv:label, @y.npy."
+    ),
     click.option("--dataset", metavar="NAME", help="A built-in data set; see geomsolve list datasets."),
     click.option("--names", metavar="LIST", help="Class names, one a class."),
 )
@@ -87,8 +96,30 @@ class ChoiceOption(click.Option):
         self.registry = registry
 
 
+def separated(args: Sequence[str]) -> str:
+    """A hint for a list whose entries stand as words of their own behind a flag; '' where there is none."""
+    for at, word in enumerate(args):
+        if not re.fullmatch("--[a-z-]+", word):
+            continue
+        entries = list(itertools.takewhile(lambda each: not each.startswith("--"), args[at + 1 :]))
+        if len(entries) > 1:
+            joined = ",".join(entry.strip("[](),") for entry in entries)
+            return f"write a list as one word, without blanks: {word} {joined}"
+    return ""
+
+
 class Command(click.Command):
     """A command whose flags for parameters are made when it runs, of every choice that is registered by then."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        written = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            hint = separated(written) if "unexpected extra argument" in error.message else ""
+            if not hint:
+                raise
+            raise click.UsageError(f"{error.message}; {hint}", ctx) from None
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         own = super().get_params(ctx)

@@ -1,7 +1,10 @@
-"""Class proportions, however they are given: proportions, counts or a data set's name.
+"""Class proportions, however they are given: proportions, counts, the labels of samples or a data set's name.
 
 proportions    positive; a sum within 1e-3 of 1 is renormalised exactly, and said
 counts         whole numbers >= 1; ``props`` that are all whole and sum above 1 are taken as counts, and said
+labels         one a sample; the classes are what differs, and are named so
+
+``reading/shares.py`` has the forms in which proportions and counts may be written, ``reading/samples.py`` labels.
 """
 
 from __future__ import annotations
@@ -10,14 +13,25 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    Field,
+    InstanceOf,
+    PlainSerializer,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
+from geomsolve.errors import InputError
 from geomsolve.questions.base import Problem
 from geomsolve.reading.datasets import dataset
 from geomsolve.reading.lists import read_names, read_numbers
 from geomsolve.reading.numbers import SMALLEST
+from geomsolve.reading.samples import Samples, read_samples
+from geomsolve.reading.shares import look_like_labels, read_shares
 from geomsolve.words import counted
 
 SUM_TOLERANCE = 1e-3
@@ -45,27 +59,87 @@ def _check(values: tuple[float, ...], what: str) -> None:
         raise ValueError(f"one class ({values[0]:g}) has no geometry; give at least two")
 
 
+def _numbers(kind: str) -> WithJsonSchema:
+    """A list of numbers, or names with numbers."""
+    return WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "array", "items": {"type": kind}},
+                {"type": "object", "additionalProperties": {"type": [kind, "string"]}},
+                {"type": "null"},
+            ]
+        }
+    )
+
+
+_written = PlainSerializer(lambda samples: None if samples is None else samples.place, return_type=Any)
+_labels = WithJsonSchema(
+    {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": ["string", "number"]}}, {"type": "null"}]}
+)
+
+
 class ClassProblem(Problem):
     """A problem about classes: exactly one of ``SOURCES``, and maybe ``names``."""
 
-    SOURCES: ClassVar[tuple[str, ...]] = ("props", "counts", "dataset")
+    SOURCES: ClassVar[tuple[str, ...]] = ("props", "counts", "labels", "dataset")
     """Fields that may give the classes; exactly one does."""
 
-    props: tuple[float, ...] | None = Field(None, description="class proportions")
-    counts: tuple[int, ...] | None = Field(None, description="samples of each class")
+    props: Annotated[tuple[float, ...] | None, _numbers("number")] = Field(
+        None, description="class proportions, maybe by name"
+    )
+    counts: Annotated[tuple[int, ...] | None, _numbers("integer")] = Field(
+        None, description="samples of each class, maybe by name"
+    )
+    labels: Annotated[InstanceOf[Samples] | None, _written, _labels] = Field(
+        None, description="the class of each sample: a list, or a file with them"
+    )
     dataset: str | None = Field(None, description="a built-in data set")
     names: tuple[str, ...] | None = Field(None, description="class names")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_names(cls, data: Any) -> Any:
+        """Proportions and counts out of text or a mapping, with the names in it; labels that stand in no place as
+        counts and names."""
+        if not isinstance(data, dict):
+            return data
+        read = dict(data)
+        for key in ("props", "counts"):
+            value = data.get(key)
+            if isinstance(value, (list, tuple)) and any(isinstance(x, str) and set(x) & set("%:") for x in value):
+                value = ",".join(map(str, value))
+            if not isinstance(value, (str, Mapping)):
+                continue
+            try:
+                found = read_shares(value, data.get("base"))
+            except InputError as error:
+                raise InputError(error.message, field=key) from None
+            if found.parts and key == "counts":
+                raise InputError("counts are whole numbers of samples; give percentages and ratios as props", field=key)
+            read[key] = found.values
+            if found.names is not None:
+                if data.get("names") is not None:
+                    raise InputError(f"the names stand in {key} already; leave one of the two out", field="names")
+                read["names"] = found.names
+        if data.get("labels") is not None:
+            try:
+                found_labels = read_samples(data["labels"], data.get("base"))
+            except InputError as error:
+                raise InputError(error.message, field="labels") from None
+            read["labels"] = found_labels
+            if not found_labels.place and all(data.get(name) is None for name in cls.SOURCES if name != "labels"):
+                names = found_labels.names if data.get("names") is None else data["names"]
+                read.update(labels=None, counts=found_labels.counts, names=names)
+        return read
 
     @field_validator("props", "counts", mode="before")
     @classmethod
     def _read(cls, value: Any, info: ValidationInfo) -> Any:
-        """A string is read as a list; then every entry is checked, with its position in the message."""
+        """Every entry is checked, with its position in the message; strings among them are read as lists."""
         base = info.data.get("base")
         if value is None:
             return None
-        if isinstance(value, str):
-            value = read_numbers(value, base)
-        elif isinstance(value, Iterable) and not isinstance(value, Mapping):
+        if isinstance(value, Iterable):
             value = [x for entry in value for x in (read_numbers(entry, base) if isinstance(entry, str) else [entry])]
         else:
             raise ValueError(f"wanted a list of numbers, got {value!r}")
@@ -139,6 +213,8 @@ class ClassProblem(Problem):
         """Samples of each class, where they are known."""
         if self.dataset is not None:
             return dataset(self.dataset).counts
+        if self.labels is not None:
+            return self.labels.counts
         if self.props is not None and _are_counts(self.props):
             return tuple(int(x) for x in self.props)
         return self.counts
@@ -155,12 +231,28 @@ class ClassProblem(Problem):
     def class_names(self) -> tuple[str, ...]:
         if self.names is not None:
             return self.names
+        if self.labels is not None:
+            return self.labels.names
         if self.dataset is not None:
             return dataset(self.dataset).names
         return tuple(str(a + 1) for a in range(len(self.proportions)))
 
     @property
     def notices(self) -> tuple[str, ...]:
+        given = self.counts or self.props
+        if given is not None and look_like_labels(given, least=3):
+            what = "counts" if self.counts else "props"
+            return (
+                f"{what}: taken for {len(given):,} classes; if these are labels, one a sample, give them as labels",
+            )
+        if self.labels is not None:
+            return tuple(
+                f"labels: {name!r} is counted as a class, of {counted(count, 'sample')}; if it means that there is no "
+                "label, leave these samples out"
+                for name, count in self.labels.doubtful
+            )
+        if self.dataset is not None:
+            return dataset(self.dataset).notes
         if self.props is None:
             return ()
         if _are_counts(self.props):

@@ -5,6 +5,9 @@ The long-tailed CIFAR sets follow the published rule (Cui et al. 2019), with f =
     exp    n_i = int(n_max f^(i / (K - 1)))
     step   the first K // 2 classes n_max, the rest int(n_max f)
 
+A factor below 1 is taken for the share of the smallest class in the largest, f itself.  Names are told apart by their
+letters and digits alone: CIFAR-100-LT is cifar100-lt.
+
 The counts of three large sets are not at hand class by class, only their published figures.  Their namesakes that end
 in ``-shaped`` are power laws with exactly these figures (classes, training images, largest and smallest class):
 
@@ -15,17 +18,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from geomsolve.errors import InputError, nearest
+from geomsolve.errors import InputError, bare, nearest
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """``counts`` of the training set by class ``names``; ``source`` in one line."""
+    """``counts`` of the training set by class ``names``; ``source`` in one line; ``notes`` on how a name was read."""
 
     name: str
     counts: tuple[int, ...]
     names: tuple[str, ...]
     source: str
+    notes: tuple[str, ...] = ()
 
 
 _CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -82,19 +86,25 @@ def power_law(n_classes: int, largest: int, smallest: int, exponent: float) -> t
 
 def dataset(name: str) -> DataSet:
     """The data set called ``name``; an error naming the nearest one if there is none."""
-    if name in _FIXED:
-        return _FIXED[name]
-    if name in _SHAPED:
-        n_classes, largest, smallest, exponent, source = _SHAPED[name]
+    known = {bare(each): each for each in (*_FIXED, *_SHAPED, *_CIFAR)}
+    written, *options = name.split(":")
+    base = known.get(bare(written), "")
+    if base in _FIXED and not options:
+        return _FIXED[base]
+    if base in _SHAPED and not options:
+        n_classes, largest, smallest, exponent, source = _SHAPED[base]
         counts = power_law(n_classes, largest, smallest, exponent)
-        return DataSet(name, counts, tuple(str(i) for i in range(len(counts))), _SHAPED_SOURCE.format(source))
-    base, *options = name.split(":")
+        return DataSet(base, counts, tuple(str(i) for i in range(len(counts))), _SHAPED_SOURCE.format(source))
     if base not in _CIFAR:
         raise InputError(f"unknown data set {name!r}; {nearest(name, EXAMPLES)}")
     n_classes, largest = _CIFAR[base]
     factor, rule = [*options, "exp"][:2] if options else ("", "exp")
+    notes: tuple[str, ...] = ()
     try:
         ratio = float(factor)
+        if 0 < ratio < 1:
+            ratio = float(f"{1 / ratio:.12g}")
+            notes = (f"dataset: {factor} is taken for the smallest class over the largest, a factor of {ratio:g}",)
         if len(options) > 2 or rule not in ("exp", "step") or not 1 <= ratio <= largest:
             raise ValueError
     except ValueError:
@@ -103,4 +113,5 @@ def dataset(name: str) -> DataSet:
             f"as in {base}:100 or {base}:100:step"
         ) from None
     names = _CIFAR10 if n_classes == 10 else tuple(str(i) for i in range(n_classes))
-    return DataSet(name, long_tail(n_classes, largest, ratio, rule), names, _CIFAR_SOURCE.format(rule, factor))
+    source = _CIFAR_SOURCE.format(rule, f"{ratio:g}")
+    return DataSet(name, long_tail(n_classes, largest, ratio, rule), names, source, notes)

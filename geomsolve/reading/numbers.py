@@ -20,6 +20,10 @@ SMALLEST, LARGEST = 1e-100, 1e100
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 
 
+class NoNumberError(InputError):
+    """A word is no number."""
+
+
 def number(token: str, place: str = "") -> float:
     """The number that ``token`` is; ``place`` (' in line 3 of ...') ends the complaint if it is none.
 
@@ -32,7 +36,7 @@ def number(token: str, place: str = "") -> float:
             raise ValueError
         return float(token)
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise InputError(f"{token!r}{place} is not a number") from None
+        raise NoNumberError(f"{token!r}{place} is not a number") from None
 
 
 def in_range(x: float) -> bool:

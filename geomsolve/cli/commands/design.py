@@ -205,7 +205,7 @@ def to_use(report: DesignReport) -> Iterator[str]:
         factor = values if name == "margins" else values / drawn(report)
         yield f"  {TENSORS[name][0]} = torch.tensor({nested(rounded(factor))})  # {TENSORS[name][1]}"
     classes: dict[str, Any] = {
-        key: report.problem[key] for key in ("props", "counts", "dataset", "names") if key in report.problem
+        key: report.problem[key] for key in ("props", "counts", "labels", "dataset", "names") if key in report.problem
     }
     again = command_line(Imbalance(**classes, loss=loss))
     yield "To verify:"

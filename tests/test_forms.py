@@ -1,0 +1,222 @@
+"""Classes in the forms in which people have them.  Numbers: 0.7, 0.2, 0.1 at the default temperature have the value
+-.8018179979, however they are written."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from geomsolve import Imbalance, InputError, Levels
+
+LABELS = ("cat", "cat", "cat", "cat", "dog", "dog", "owl")
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = {
+        "y.txt": "\n".join(LABELS) + "\n",
+        "numbers.txt": "1\n1\n1\n1\n2\n2\n3\n",
+        "y.csv": "id,label\n" + "".join(f"{i},{label}\n" for i, label in enumerate(LABELS)),
+        "y.tsv": "id\tlabel\n" + "".join(f"{i}\t{label}\n" for i, label in enumerate(LABELS)),
+        "gap.csv": "id,label\n1,cat\n2,dog\n3,cat\n4,n/a\n",
+        "onehot.csv": "cat,dog,owl\n1,0,0\n1,0,0\n0,1,0\n0,0,1\n",
+        "counts.csv": "class,count\ncat,500\ndog,100\n",
+        "plain.csv": "cat,500\ndog,100\n",
+        "swapped.csv": "count,class\n500,cat\n100,dog\n",
+        "ids.csv": "0,500\n1,100\n",
+        "counts.txt": "cat 500\ndog 100\n",
+        "colons.txt": "cat: 500\ndog: 100\n",
+        "counts.json": '{"cat": 500, "dog": 100}',
+        "list.json": "[500, 100]",
+        "series.csv": ",count\ncat,500\ndog,100\n",
+    }
+    for name, text in made.items():
+        (tmp_path / name).write_text(text)
+    np.save(tmp_path / "y.npy", np.array([3, 3, 3, 3, 5, 5, 9]))
+    np.save(tmp_path / "onehot.npy", np.eye(3)[[0, 0, 0, 0, 1, 1, 2]])
+    return tmp_path
+
+
+THREE = (
+    *("70%,20%,10%", "70% 20% 10%", "[0.7, 0.2, 0.1]", "(0.7 0.2 0.1)", "7:2:1", "7 : 2 : 1", "7_000,2_000,1000"),
+    *("a:0.7,b:0.2,c:0.1", "a: 70%, b: 20%, c: 10%", "a=0.7,b=0.2,c=0.1", "a 0.7, b 0.2, c 0.1"),
+    *('{"a": 0.7, "b": 0.2, "c": 0.1}', "{'a': 0.7, 'b': 0.2, 'c': 0.1}", "0,7;0,2;0,1"),
+)
+
+
+@pytest.mark.parametrize("text", THREE)
+def test_three_proportions_however_they_are_written(text):
+    question = Imbalance(props=text)
+    assert question.proportions == pytest.approx((0.7, 0.2, 0.1), abs=1e-15)
+    named = text.lstrip("{'\"")[0] == "a"
+    assert question.class_names == (("a", "b", "c") if named else ("1", "2", "3"))
+    assert (question.class_counts is None) == ("_" not in text)
+
+
+def test_the_command_takes_them(run):
+    for text in ("70%,20%,10%", "[0.7, 0.2, 0.1]", "a:0.7,b:0.2,c:0.1"):
+        answer = run("imbalance", "--props", text, "--json").json
+        assert answer["value"] == pytest.approx(-0.8018179979, abs=1e-9)
+    assert [each["name"] for each in answer["classes"]] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        *((f"@{name}", "cat dog") for name in ("counts.csv", "plain.csv", "swapped.csv", "counts.txt", "colons.txt")),
+        *((text, "cat dog") for text in ("@counts.json", "@series.csv", "@counts.csv:class,count", "cat:500,dog:100")),
+        *((text, "1 2") for text in ("@counts.csv:count", "@list.json", "[500, 100]", "500;100")),
+        ("@ids.csv", "0 1"),
+        ("0:500,1:100", "0 1"),
+    ],
+)
+def test_counts_by_name(files, text, names):
+    question = Imbalance(counts=text)
+    assert question.class_counts == (500, 100)
+    assert question.class_names == tuple(names.split())
+
+
+@pytest.mark.parametrize("value", [{"cat": 500, "dog": 100}, {"cat": "500", "dog": "100"}])
+def test_a_mapping_of_counts(value):
+    question = Imbalance(counts=value)
+    assert (question.class_names, question.class_counts) == (("cat", "dog"), (500, 100))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        *((text, "cat dog owl") for text in ("@y.txt", "y.txt", "@y.csv:label", "y.tsv:label", ",".join(LABELS))),
+        (str(list(LABELS)), "cat dog owl"),
+        ("@numbers.txt", "1 2 3"),
+        ("1 1 1 1 2 2 3", "1 2 3"),
+        ("@y.npy", "3 5 9"),
+        ("@onehot.npy", "0 1 2"),
+    ],
+)
+def test_labels_of_samples(files, text, names):
+    question = Imbalance(labels=text)
+    assert question.class_counts == (4, 2, 1)
+    assert question.class_names == tuple(names.split())
+
+
+def test_a_one_hot_table_has_its_names(files):
+    question = Imbalance(labels="@onehot.csv")
+    assert (question.class_names, question.class_counts) == (("cat", "dog", "owl"), (2, 1, 1))
+    with pytest.raises(InputError, match="one-hot matrix with a single 1 in each row; row 2 of 2"):
+        Imbalance(labels=[[1, 0], [1, 1]])
+
+
+def test_parquet_and_tensors(files):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    torch = pytest.importorskip("torch")
+    pandas.DataFrame({"label": LABELS}).to_parquet(files / "y.parquet")
+    torch.save(torch.tensor([0, 0, 0, 0, 1, 1, 2]), files / "y.pt")
+    for text in ("@y.parquet:label", "@y.pt"):
+        assert Imbalance(labels=text).class_counts == (4, 2, 1)
+
+
+@pytest.mark.parametrize("labels", [LABELS, np.array(LABELS), np.eye(3)[[0, 0, 0, 0, 1, 1, 2]], [1, 1, 1, 1, 2, 2, 3]])
+def test_labels_as_such_are_counted(labels):
+    question = Imbalance(labels=labels)
+    assert question.counts == (4, 2, 1)
+    assert question.labels is None
+    again = Imbalance(**question.model_dump(exclude={"kind"}))
+    assert again.class_names == question.class_names
+
+
+def test_a_label_that_may_be_none_is_counted_and_said(files, run):
+    shown = run("imbalance", "--labels", "@gap.csv:label", "--json")
+    assert [each["name"] for each in shown.json["classes"]] == ["cat", "dog", "n/a"]
+    assert "'n/a' is counted as a class, of 1 sample" in shown.stderr
+    assert shown.json["problem"]["labels"] == "@gap.csv:label"
+
+
+@pytest.mark.parametrize("command", ["imbalance", "advise", "contrast", "threshold", "levels", "negatives"])
+def test_every_command_about_classes_takes_labels(files, run, command):
+    more = ("--batch", "8") if command == "levels" else ("--losses", "spectral") if command == "contrast" else ()
+    shown = run(command, "--labels", "@y.txt", *more, "--json")
+    assert shown.code == 0
+    assert shown.json["problem"]["labels"] == "@y.txt"
+
+
+def test_labels_do_not_make_samples_their_own_classes(files):
+    assert not Levels(labels="@y.txt", batch=8).instances
+
+
+@pytest.mark.parametrize(
+    ("how", "field", "words"),
+    [
+        ({"counts": "@numbers.txt"}, "counts", "7 numbers from 1 to 3, which look like the label of each sample"),
+        ({"counts": "@y.txt"}, "counts", "'cat' in line 1 of 'y.txt' is not a number; if these are labels"),
+        ({"props": "@y.csv:label"}, "props", "give them as labels"),
+        ({"counts": "cat,dog"}, "counts", "give them as labels"),
+        ({"counts": "5,000,500"}, "counts", "did you mean 5000, 500?"),
+        ({"props": "70%,0.3"}, "props", "write all with % or none"),
+        ({"props": "70%,20%"}, "props", "sum to 0.9, not 1"),
+        ({"counts": "100:1:1"}, "counts", "counts are whole numbers of samples; give percentages and ratios as props"),
+        ({"counts": "70%,30%"}, "counts", "give percentages and ratios as props"),
+        ({"props": "0:0:0"}, "props", "no ratio"),
+        ({"props": {"a": None, "b": 1}}, "props", "None is not a number"),
+        ({"props": "a:1,b:2", "names": "c,d"}, "names", "the names stand in props already"),
+        ({"labels": "a,a"}, "labels", "all labels are 'a'; one class has no geometry"),
+        ({"labels": "nowhere.txt"}, "labels", "there is no file 'nowhere.txt'"),
+        ({"labels": "@y.csv"}, "labels", "name one"),
+        ({"labels": 3}, "labels", "one a sample"),
+        ({"labels": "@counts.json"}, "labels", "wanted labels"),
+        ({"labels": "a,b", "counts": [1, 2]}, "", "found counts and labels"),
+    ],
+)
+def test_what_is_refused_says_what_to_do(files, how, field, words):
+    with pytest.raises(InputError) as refused:
+        Imbalance(**how)
+    assert refused.value.field == field
+    assert words in refused.value.message
+
+
+def test_counts_that_may_be_labels_are_said(run):
+    shown = run("imbalance", "--counts", "1,1,1,1,2,2,3", "--quiet")
+    assert "labels" not in shown.stderr
+    assert "if these are labels" in Imbalance(counts="1,1,1,1,2,2,3").notices[0]
+    assert Imbalance(counts="5*2,5*1").notices == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("cifar100-lt:0.01", "cifar100-lt:100"),
+        ("CIFAR-100-LT:100", "cifar100-lt:100"),
+        ("cifar10_lt:0.1:step", "cifar10-lt:10:step"),
+        ("HAM-10000", "ham10000"),
+    ],
+)
+def test_data_sets_by_another_spelling(name, same):
+    one, other = Imbalance(dataset=name), Imbalance(dataset=same)
+    assert (one.class_counts, one.class_names) == (other.class_counts, other.class_names)
+    assert ("smallest class over the largest" in " ".join(one.notices)) == (":0." in name)
+
+
+@pytest.mark.parametrize(("name", "meant"), [("cifar100", "cifar100-lt:100"), ("CIFAR10", "cifar10-lt:100")])
+def test_the_nearest_data_set_is_of_the_same_name(name, meant):
+    with pytest.raises(InputError, match=f"did you mean {meant!r}"):
+        Imbalance(dataset=name)
+
+
+def test_a_list_in_several_words(run):
+    shown = run("imbalance", "--props", "0.7", "0.2", "0.1")
+    assert shown.code == 2
+    assert "write a list as one word, without blanks: --props 0.7,0.2,0.1" in shown.stderr
+    shown = run("imbalance", "--props", "[0.7,", "0.2,", "0.1]", "-t", "1")
+    assert "--props 0.7,0.2,0.1" in shown.stderr
+
+
+def test_a_problem_file_holds_names_with_numbers(tmp_path, run):
+    file = tmp_path / "a.yaml"
+    file.write_text("kind: imbalance\nprops: {cat: 70%, dog: 30%}\n")
+    answer = json.loads(run("solve", file, "--json").stdout)
+    assert [each["name"] for each in answer["classes"]] == ["cat", "dog"]
+    file.write_text("kind: imbalance\nlabels: [cat, cat, dog]\n")
+    assert run("validate", file).code == 0
