@@ -107,6 +107,11 @@ def choice(*words: str) -> Values:
     return Values(Literal[words], f"one of {', '.join(words)}", words)
 
 
+def text(longest: int, wanted: str) -> Values:
+    """Text of at most ``longest`` characters that the choice itself reads; ``wanted`` says what it is."""
+    return Values(Annotated[str, Strict(), Field(min_length=1, max_length=longest)], wanted)
+
+
 def spelled(x: float) -> str:
     """A bound or a default as one would write it: 0.1, 1e6."""
     mantissa, exponent, power = f"{x:g}".partition("e")

@@ -45,6 +45,8 @@ CASES = [
     ("sigmoid", {"temperature": 0.4, "bias": 1.0}),
     ("sigmoid", {"temperature": 0.4, "bias": -1.0, "sampling": "iid"}),
     ("spectral", {}),
+    ("pairwise", {"psi": "log1p(exp(5*(x-0.3)))"}),
+    ("pairwise", {"psi": "cosh(2*x) - x/3", "sampling": "iid"}),
     ("align-uniform", {"uniform_t": 1.5}),
     ("weince", {"temperature": 0.5, "delta": 0.1}),
     ("weince", {"temperature": 0.5, "delta": 0.1, "sampling": "supervised"}),

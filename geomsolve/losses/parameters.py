@@ -11,7 +11,7 @@ from geomsolve.registry import EPSILON as EPSILON
 from geomsolve.registry import REPLACEMENT as REPLACEMENT
 from geomsolve.registry import TEMPERATURE as TEMPERATURE
 from geomsolve.registry import VIEWS as VIEWS
-from geomsolve.registry import Parameter, choice, exponent, groups, margins, number, per_class, switch, whole
+from geomsolve.registry import Parameter, choice, exponent, groups, margins, number, per_class, switch, text, whole
 
 NEGATIVES = Parameter(
     "negatives", ("--negatives",), whole(1, infinite=True), "K|inf", "Negatives an anchor is compared with."
@@ -121,4 +121,11 @@ HARDNESS = Parameter(
     number("a number", 1e-12, 1e6),
     "B",
     "Draw negatives with density proportional to e^(B cosine); not convex, so the answer is not certified.",
+)
+PSI = Parameter(
+    "psi",
+    ("--psi",),
+    text(500, "an expression in the cosine x of at most 500 characters, such as log1p(exp(5*(x-0.3)))"),
+    "EXPR",
+    "What two classes at cosine x cost, x**2 or log1p(exp(5*(x-0.3))): convex, of numpy's smooth functions.",
 )
