@@ -394,4 +394,5 @@ class Registry(Mapping[str, type[C]]):
 
 
 LOSSES: Registry[Any] = Registry("loss", "geomsolve.losses")
+PAIR_LOSSES: Registry[Any] = Registry("loss", "geomsolve.pair_losses")
 WEIGHTINGS: Registry[Any] = Registry("weighting", "geomsolve.weightings")

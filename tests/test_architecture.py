@@ -32,10 +32,11 @@ MAY_IMPORT = {
     "proof": {"errors", "gram", "objectives"},
     "solvers": {"errors", "gram", "objectives", "proof"},
     "losses": {"errors", "gram", "objectives", "registry"},
+    "pair_losses": {"errors", "gram", "objectives", "registry"},
     "weightings": {"errors", "gram", "objectives", "registry"},
     "questions": {"errors", "reading", "registry", "words"},
     "report": {"_version", "proof", "questions", "solvers"},
-    "descent": {"errors", "gram", "losses", "objectives"},
+    "descent": {"errors", "gram", "losses", "objectives", "pair_losses"},
     "analyses": {
         "_version",
         "descent",
@@ -43,6 +44,7 @@ MAY_IMPORT = {
         "gram",
         "losses",
         "objectives",
+        "pair_losses",
         "proof",
         "questions",
         "report",
@@ -205,7 +207,7 @@ def test_no_certificate_is_made_by_hand():
 
 
 @pytest.mark.parametrize(
-    "path", [p for p in MODULES if room(p) in ("gram", "objectives", "proof", "losses")], ids=relative
+    "path", [p for p in MODULES if room(p) in ("gram", "objectives", "proof", "losses", "pair_losses")], ids=relative
 )
 def test_the_mathematics_needs_numpy_and_scipy_only(path):
     third_party = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from geomsolve.gram.types import FloatArray, IntArray
+from geomsolve.gram.types import BoolArray, FloatArray, IntArray
 
 Curvature = Callable[[FloatArray], FloatArray]
 
@@ -68,6 +68,11 @@ class LogTerms:
     h: IntArray
     log_weight: FloatArray
     scale: float
+
+    def only(self, kept: BoolArray) -> LogTerms:
+        """The same rows with some of their terms, ``kept`` (T,)."""
+        terms = (self.row[kept], self.g[kept], self.h[kept], self.log_weight[kept])
+        return LogTerms(self.mass, self.log_offset, *terms, self.scale)
 
     @classmethod
     def together(cls, parts: Sequence[LogTerms]) -> LogTerms:

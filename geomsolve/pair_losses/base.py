@@ -1,0 +1,66 @@
+"""What every loss of two sides is: a name with parameters that, for a joint distribution, is a convex F of cosines.
+
+``loss.objective(joint)`` binds it to who belongs to whom and gives a :class:`CrossObjective`: F as a function of the
+cosines between images and texts, or features and classifiers, alone (``objectives/cross.py``).
+Adding a loss is adding one file here: the registry finds it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from geomsolve.errors import InputError
+from geomsolve.objectives.cross import CrossObjective, Joint
+from geomsolve.registry import PAIR_LOSSES, Choice, Registry
+
+REFUSED = {
+    "arcface": "the margin of ArcFace is added to the angle, so that the loss is not convex and has no certificate; "
+    "take cosine-softmax, whose --margin is taken off the cosine as in CosFace"
+}
+"""Losses that people may ask for, and why they are not here."""
+
+
+class PairLoss(Choice):
+    """A loss of two sides with its parameters.
+
+    ``first_noun``, ``second_noun``: what the points of each side are, in words.
+    """
+
+    first_noun: ClassVar[str] = "image"
+    second_noun: ClassVar[str] = "text"
+
+    @abstractmethod
+    def objective(self, joint: Joint) -> CrossObjective:
+        """Bind the loss to a joint distribution; raises :class:`InputError` if that lacks something it needs."""
+
+    @property
+    def merges(self) -> bool:
+        """Whether points with the same pairs may be made one: where the loss knows them by their pairs alone."""
+        return True
+
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know about parameters that may not mean what was meant."""
+        return ()
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """As JSON and problem files have it: its name with every parameter that is in force."""
+        return {"name": self.name, **self.parameters()}
+
+    def replace(self, **changes: Any) -> Self:
+        """The same loss with some parameters changed."""
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+REGISTRY: Registry[PairLoss] = PAIR_LOSSES
+register = REGISTRY.register
+
+
+def make_pair_loss(name: str, parameters: Mapping[str, Any]) -> PairLoss:
+    """The loss of two sides called ``name`` with these parameters, checked; the rest take their defaults."""
+    if name in REFUSED:
+        raise InputError(REFUSED[name], field="loss.name")
+    return REGISTRY.make(name, parameters, field="loss.name", prefix="loss.")

@@ -1,0 +1,60 @@
+"""SigLIP: every image and text of a batch are told to belong together or not, one by one.
+
+    F = sum_ij pi_ij log(1 + e^{-z_ij}) + sum_ij nu_ij log(1 + e^{z_ij}),    z = C/tau + bias,
+
+per anchor, in a batch of B pairs.  The bias is added, as in the published code, which starts at 1/tau = 10, bias = -10.
+nu has mass B - 1: negatives are texts of other pairs, sampled
+
+    iid          nu_ij = (B - 1) p_i q_j
+    supervised   from pairs of another image (and, the other way round, of another text), each way half:
+                 nu_ij = (B - 1)/2 [ p_i (q_j - pi_ij)/(1 - p_i) + q_j (p_i - pi_ij)/(1 - q_j) ]
+
+For n matched pairs of one sample each, all in one batch, the second is pi = I/n, nu = (1 1' - I)/n.
+
+Symbols: pi, p, q ``joint``, tau ``temperature``, B ``batch``, nu ``far``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from geomsolve.gram.types import FloatArray
+from geomsolve.objectives.cross import CrossObjective, Joint, Softplus
+from geomsolve.pair_losses.base import PairLoss, register
+from geomsolve.pair_losses.parameters import BATCH, BIAS, NEGATIVES, TEMPERATURE
+from geomsolve.registry import parameter
+
+
+@register
+@dataclass(frozen=True)
+class Siglip(PairLoss):
+    """SigLIP; see the module."""
+
+    name: ClassVar[str] = "siglip"
+    summary: ClassVar[str] = "pairwise sigmoid over the batch, per anchor; its published start is --bias -10 -t 0.1"
+    source: ClassVar[str] = "Zhai et al. 2023 (SigLIP)"
+
+    temperature: float = parameter(TEMPERATURE, 0.1)
+    bias: float = parameter(BIAS, 0.0)
+    batch: int | None = parameter(BATCH, None)
+    sampling: str = parameter(NEGATIVES, "supervised")
+
+    def objective(self, joint: Joint) -> CrossObjective:
+        counts = joint.paired.counts
+        return Softplus(joint.weights * counts, self.negatives(joint) * counts, 1 / self.temperature, self.bias)
+
+    def negatives(self, joint: Joint) -> FloatArray:
+        """nu (m_x, m_y + 1) of one pair of each kind."""
+        each = (self.batch or max(joint.first_point.size, joint.second_point.size)) - 1
+        if self.sampling == "iid":
+            return each * joint.product
+        # where several given points are one, each has its part of the weights, and is another than the others
+        one, two = joint.first_given[:, None], joint.spread(np.tile(joint.second_given, (joint.paired.n_first, 1)))
+        p = joint.first[:, None] / one
+        q = np.divide(joint.spread(np.tile(joint.second, (joint.paired.n_first, 1))), two, where=two > 0, out=two * 1.0)
+        pi = np.divide(joint.weights / one, two, out=np.zeros_like(joint.weights), where=two > 0)
+        way = p * np.maximum(q - pi, 0) / (1 - p) + q * np.maximum(p - pi, 0) / (1 - q)
+        return np.asarray(each / 2 * way * one * two)

@@ -1,0 +1,141 @@
+"""Which solver answers for two sides, and why; every answer leaves with its certificate.
+
+    tied     where all points have partners: the program of one side, in which they coincide, by whatever solver is
+             quickest there.  Its optimum is that of two sides where the certificate of two sides closes on it
+    points   else Newton steps on the vectors of both sides (``sides.py``)
+    conic    the reference, where asked for; polished by the same steps
+
+Whether the sides coincide at the optimum (``tied``) is True or False only where proven, see ``proof/paired.py``.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomsolve.errors import InputError, SolverError
+from geomsolve.gram.paired import Paired, PairedGram
+from geomsolve.gram.types import FloatArray
+from geomsolve.objectives.cross import CrossObjective, Joint
+from geomsolve.objectives.tied import Tied, can_be_tied, tied_cross, tied_orbits
+from geomsolve.proof.certificate import TOLERANCE, Certificate, certify
+from geomsolve.proof.paired import certify_cross, tied_excess
+from geomsolve.solvers.base import Solution
+from geomsolve.solvers.choose import CONIC_ORBITS, PRECISE, check_solver, solve_objective
+from geomsolve.solvers.dual import solve_dual
+from geomsolve.solvers.paired_conic import solve_conic_sides
+from geomsolve.solvers.sides import Sides, rows_of, solve_sides
+
+TIED = 1e-10
+"""Gap of the tied optimum, relative to the value, at which it is the optimum; what lies further above is apart."""
+
+THOROUGH = 40
+"""Distinct classes up to which the program of one side is solved by any solver, to settle whether sides coincide."""
+
+
+@dataclass(frozen=True)
+class SidesAnswer:
+    """The Gram matrix of both sides by orbit, its certificate, and whether its sides coincide (None: not known).
+
+    ``rows`` (m_x + m_y, r + 2) are its vectors as in ``solvers/sides.py``; ``solver``, ``reason``, ``iterations`` and
+    ``seconds`` say what it took.
+    """
+
+    gram: PairedGram
+    rows: FloatArray
+    certificate: Certificate
+    tied: bool | None
+    solver: str
+    reason: str
+    iterations: int
+    seconds: float
+
+
+def gram_of(paired: Paired, rows: FloatArray) -> PairedGram:
+    """The Gram matrix of rows as in ``solvers/sides.py``."""
+    m = paired.n_first
+    whole = rows[:, :-2] @ rows[:, :-2].T
+    g, h, n = paired.several
+    for place in (g, m + h):
+        whole[place, place] -= np.sum(rows[place, -2:] ** 2, axis=1) / (n - 1)
+    first, second = whole[:m, :m], whole[m:, m:]
+    cross = Sides.cross_of(paired, rows, rows)
+    return PairedGram(np.ones(m), first, np.ones(paired.n_second), second, cross)
+
+
+def solve_two_sides(
+    objective: CrossObjective, joint: Joint, *, solver: str = "auto", tolerance: float = TOLERANCE, seed: int = 0
+) -> SidesAnswer:
+    """Minimise ``objective`` over unit vectors of both sides of ``joint``, and certify the result."""
+    check_solver(solver)
+    if solver == "dual":
+        raise InputError("two sides are solved by points (manifold) or by cones (conic); leave it out", field="solver")
+    began = time.perf_counter()
+    paired = joint.paired
+    rows: FloatArray | None = None
+    one = tied_optimum(objective, joint, thorough=False) if can_be_tied(paired) else None
+    if one is not None:
+        gram = tied_gram(one.cosines)
+        proof = certify_cross(objective, paired, gram.cross, tolerance=tolerance)
+        blocks = paired.blocks(gram)
+        rows = rows_of(paired, blocks.quotient, blocks.contrast)
+        if solver == "auto" and proof.gap <= TIED * max(1.0, abs(proof.value)):
+            reason = f"both sides coincide, which is proven; {one.note}"
+            spent = time.perf_counter() - began
+            return SidesAnswer(gram, rows, proof, True, one.name, reason, one.iterations, spent)
+    if solver == "conic":
+        found, name, count = solve_conic_sides(objective, paired, tolerance=tolerance)
+        blocks = paired.blocks(found)
+        start = rows_of(paired, blocks.quotient, blocks.contrast)
+        _, polished, steps = solve_sides(objective, paired, near=start, nudge=0.0)
+        gram = gram_of(paired, polished)
+        first, second = (certify_cross(objective, paired, g.cross, tolerance=tolerance) for g in (found, gram))
+        if first.gap <= second.gap:
+            gram, polished, second = found, start, first
+        label, reason, steps = "conic", f"asked for; cvxpy with {name}, then {steps} Newton steps", count + steps
+        rows, proof = polished, second
+    else:
+        goal = PRECISE * 1e-3
+        _, rows, steps = solve_sides(objective, paired, seed=seed, near=rows, goal=goal)
+        gram = gram_of(paired, rows)
+        proof = certify_cross(objective, paired, gram.cross, tolerance=tolerance)
+        label, reason = "manifold", "Newton steps on the vectors of both sides"
+    tied = whether_tied(objective, joint, gram, proof) if can_be_tied(paired) else None
+    return SidesAnswer(gram, rows, proof, tied, label, reason, steps, time.perf_counter() - began)
+
+
+def tied_optimum(objective: CrossObjective, joint: Joint, *, thorough: bool) -> Solution | None:
+    """The best of what is tied, where a quick solver finds it, or, ``thorough``, where any does."""
+    program, orbits = Tied(objective), tied_orbits(joint)
+    quick = solve_dual(program, orbits)
+    if quick is not None or not (thorough or orbits.n_orbits <= CONIC_ORBITS):
+        return quick
+    try:
+        return solve_objective(program, orbits).solution
+    except SolverError:
+        return None
+
+
+def whether_tied(objective: CrossObjective, joint: Joint, gram: PairedGram, proof: Certificate) -> bool | None:
+    """True if some optimum is tied, False if none is, None where neither is proven; ``gram`` is (nearly) optimal."""
+    scale = TIED * max(1.0, abs(proof.value))
+    orbits = tied_orbits(joint)
+    if tied_excess(objective, orbits, gram.cross, proof.gap) > scale / 100:
+        return False
+    if orbits.n_orbits > THOROUGH:
+        return None
+    best = tied_optimum(objective, joint, thorough=True)
+    if best is None:
+        return None
+    alone = certify(Tied(objective), orbits, best.cosines)
+    if alone.value - proof.lower_bound <= scale:
+        return True
+    return False if alone.lower_bound > proof.value + scale / 100 else None
+
+
+def tied_gram(cosines: FloatArray) -> PairedGram:
+    """The Gram matrix of two sides that coincide, with orbit ``cosines`` (m, m)."""
+    ones = np.ones(cosines.shape[0])
+    return PairedGram(ones, cosines, ones, cosines, tied_cross(cosines))
