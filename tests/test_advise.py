@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 
 import numpy as np
 import pytest
+from rich.console import Console
 
-from geomsolve import Advise, Imbalance, InputError, solve
+from geomsolve import Advise, Imbalance, InputError, SolverError, make_loss, plots, solve
+from geomsolve.analyses.changes import changed
 from geomsolve.analyses.needed import Bound, Look, least_change
+from geomsolve.cli.commands.advise import show
 from geomsolve.questions.spelled import command_line
 
 FIVE = (0.5, 0.3, 0.1, 0.06, 0.04)
@@ -175,6 +179,46 @@ def test_what_is_given_is_no_change():
     assert {"sampler": "balanced"} in changes
 
 
+def test_a_change_that_no_solver_solves_is_a_row_that_says_so(monkeypatch):
+    """The square-root sampler, and every temperature that is looked at, are not solved: both are listed, last."""
+    from geomsolve.analyses import advise, changes
+
+    def unsolved(question):
+        loss = question.loss.parameters
+        return loss.get("sampler") == "sqrt" or loss.get("temperature", 1) != 1
+
+    def refusing(wrapped):
+        def answer(question):
+            if unsolved(question):
+                raise SolverError("no solver came near; try another --solver")
+            return wrapped(question)
+
+        return answer
+
+    asked = []
+    monkeypatch.setattr(advise, "geometry", refusing(advise.geometry))
+    monkeypatch.setattr(changes, "changed", lambda *of: asked.append(real(*of)) or asked[-1])
+    quick, real = changes.solve_objective, changed
+    monkeypatch.setattr(changes, "solve_objective", lambda *a, **how: refusing(lambda q: quick(*a, **how))(asked[-1]))
+    report = advice(RARE, 1)
+    assert [list(found.change) for found in report.options[-2:]] == [["temperature"], ["sampler"]]
+    for found in report.options[-2:]:
+        assert not any((found.helps, found.reached, found.certified, found.fixed))
+        assert found.min_angle_deg is found.minority_angle_deg is found.simplex_excess is None
+    assert report.options[-1].command.endswith("-t 1 --sampler sqrt")
+    assert report.best.change == {"sampler": "balanced"}
+    assert report.exit_code == 1
+    assert report.to_dict()["options"][-1]["unsolved"] == "no solver came near; try another --solver"
+    assert plots.draw(report.to_dict()) is not None
+    screen = Console(file=io.StringIO(), width=100)
+    show(report, screen, quiet=False)
+    spoken = screen.file.getvalue()
+    said = "What no solver gave an answer for, so that nothing is known of it:\n-t 0.562: no solver came near"
+    assert said in spoken
+    assert "\n--sampler sqrt: no solver came near; try another --solver\n" in spoken
+    assert "NOT PROVEN" not in spoken
+
+
 def test_equal_and_two_classes_need_nothing():
     for props in ([1, 1, 1], [0.9, 0.1]):
         report = solve(Advise(props=props, loss={"temperature": 1}))
@@ -318,17 +362,36 @@ def random_design(seed):
     return Advise(props=tuple(props.tolist()), loss=loss, want=want)
 
 
+def counting(report, want):
+    """The largest cosine of those that a want is about, and whether these are the smaller classes alone."""
+    p = report.orbits.proportions[report.orbits.index]
+    small = np.flatnonzero(p < p.max() * (1 - 1e-9))
+    alone = want in ("separate", "minority-angle:60") and small.size > 1
+    kept = small if alone else np.arange(p.size)
+    return report.gram[np.ix_(kept, kept)][np.triu_indices(kept.size, 1)].max(), alone
+
+
+def most_of(want, n_classes):
+    """The largest cosine that a want allows."""
+    if want == "simplex":
+        return -1 / (n_classes - 1)
+    return {"separate": 0.0, "angle:80": np.cos(np.radians(80)), "minority-angle:60": 0.5}[want]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 100, 10))
 def test_every_option_is_solved_again_by_another_solver(first):
-    """On 100 random designs: each option's certificate, angle and verdict, by the manifold solver from its command."""
+    """On 100 random designs: each option's certificate, angles, verdicts and price, by the manifold solver from its
+    command."""
     from geomsolve.cli.commands.imbalance import command as forward
     from geomsolve.cli.options import split_loss
 
     seen = 0
     for seed in range(first, first + 10):
-        report = solve(random_design(seed))
+        asked = random_design(seed)
+        report = solve(asked)
         p = np.array(report.problem["props"])
+        before, smaller = counting(solve(Imbalance(props=asked.props, loss=asked.loss, solver="manifold")), asked.want)
         for found in report.options:
             context = forward.make_context("imbalance", shlex.split(found.command)[2:])
             given = {key: value for key, value in context.params.items() if value not in (None, False)}
@@ -347,8 +410,20 @@ def test_every_option_is_solved_again_by_another_solver(first):
             if small.size > 1:
                 kept = again.gram[np.ix_(small, small)][np.triu_indices(small.size, 1)].max()
                 assert kept == pytest.approx(np.cos(np.radians(found.minority_angle_deg)), abs=near), (seed, found)
-            excess = found.simplex_excess
-            assert excess >= -1e-9
+            largest, still = counting(again, asked.want)
+            wanted = most_of(asked.want, len(again.names))
+            if smaller and not still:
+                assert not found.helps
+                assert not found.reached
+            elif abs(largest - wanted) > near:
+                assert found.reached is bool(largest < wanted), (seed, found)
+            if smaller == still and report.settled and abs(largest - before) > 2 * near:
+                assert found.helps is bool(largest < before), (seed, found)
+            loss = dict(again.problem["loss"])
+            simplex = np.full_like(again.gram, -1 / (len(again.names) - 1))
+            np.fill_diagonal(simplex, 1.0)
+            lost = make_loss(loss.pop("name"), loss).objective(again.orbits.single()).value(simplex) - again.value
+            assert found.simplex_excess == pytest.approx(lost, abs=1e-6), (seed, found)
             seen += 1
         assert report.certified
         assert p.sum() == pytest.approx(1)

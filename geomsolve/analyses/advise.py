@@ -6,6 +6,7 @@ parameter has no value that everyone tries, the least change that reaches the wa
     wanted       the smallest angle between the smaller classes, or between any two, as large as that
     helps        that angle is larger than now by more than what the gaps leave open
     reached      it is as large as wanted, and the loss fixes it: the optimum is not known to be one of many
+    unsolved     no solver gave a usable answer: the change is listed without angles, and nothing is claimed of it
 
 Classes are the smaller ones where they are less frequent than the largest.
 """
@@ -23,7 +24,7 @@ from geomsolve.analyses.imbalance import ImbalanceReport, geometry
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.needed import Bound
 from geomsolve.analyses.remedies import EQUAL
-from geomsolve.errors import GeomsolveError, InputError
+from geomsolve.errors import InputError, SolverError
 from geomsolve.questions.advise import Advise
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.spelled import command_line
@@ -38,22 +39,33 @@ class Option:
     ``minority_angle_deg`` is None with fewer than two smaller classes, ``simplex_excess`` where it makes no sense.
     ``fixed`` is False where the loss does not fix the angles: it hardly depends on them, or is as content with others.
     ``tried`` are the least and the most looked at where none reaches, ``change`` then being the best of them.
+    ``unsolved`` is what the solver said where it gave no answer: then there are no angles, and nothing is known.
     ``assumption`` completes 'proven for ...'.  ``command`` repeats the forward solve.
     """
 
     change: Change
     helps: bool
     reached: bool
-    min_angle_deg: float
+    min_angle_deg: float | None
     minority_angle_deg: float | None
     simplex_excess: float | None
     certified: bool
-    structure: str
+    structure: str | None
     unique: bool | None
     fixed: bool
     tried: tuple[float, float] | None
     assumption: str | None
     command: str
+    unsolved: str | None = None
+
+    @classmethod
+    def without_answer(cls, change: Change, command: str, why: str) -> Option:
+        """A change of which nothing is known, as no solver answered the question that ``command`` asks."""
+        unknown = dict.fromkeys(
+            ("min_angle_deg", "minority_angle_deg", "simplex_excess", "structure", "unique", "tried", "assumption")
+        )
+        no = dict.fromkeys(("helps", "reached", "certified", "fixed"), False)
+        return cls(change=plainly(change), command=command, unsolved=why, **unknown, **no)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -152,7 +164,9 @@ class AdviseReport(Report):
     def figures(self) -> dict[str, float]:
         best = self.best
         found = {"smallest angle now, degrees": self.now.min_angle_deg}
-        return found if best is None else {**found, "with the best change": best.min_angle_deg}
+        if best is not None and best.min_angle_deg is not None:
+            found["with the best change"] = best.min_angle_deg
+        return found
 
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         plain = super().to_dict(**detail)
@@ -175,7 +189,10 @@ def advise(problem: Advise, *, progress: Callable[[Change], None] | None = None)
         try:
             question = changed(problem, change)
             found = geometry(question)
-        except GeomsolveError:  # what the loss does not take together, or no solver solves, is no option
+        except InputError:  # what the loss does not take together is no option
+            continue
+        except SolverError as error:
+            options.append(Option.without_answer(change, command_line(question), str(error)))
             continue
         if found.convex and found.structure.kind != "degenerate":
             options.append(judge.option(change, tried, question, found))
@@ -191,6 +208,11 @@ def advise(problem: Advise, *, progress: Callable[[Change], None] | None = None)
         smaller=tuple(name for name, share in zip(problem.class_names, p, strict=True) if share < max(p) * (1 - EQUAL)),
         options=tuple(sorted(options, key=judge.rank)),
     )
+
+
+def plainly(change: Change) -> Change:
+    """A change as it is reported: merged classes as one name."""
+    return {key: "+".join(value) if key == "merge" else value for key, value in change.items()}
 
 
 def validate(problem: Advise) -> None:
@@ -245,7 +267,7 @@ class Judge:
         meant = fixed and not (about_smaller and minority is None)
         reach = self.bound(found)
         return Option(
-            change={key: "+".join(value) if key == "merge" else value for key, value in change.items()},
+            change=plainly(change),
             helps=meant and (reach.better(self.bound(self.now)) if self.comparable else reach.reached),
             reached=meant and reach.reached,
             min_angle_deg=smallest,
@@ -261,9 +283,11 @@ class Judge:
         )
 
     def rank(self, option: Option) -> tuple[Any, ...]:
-        """Best first: what helps and reaches, by the angle wanted.  Another loss comes after what keeps this one, and
-        giving up classes after all else that helps."""
+        """Best first: what helps and reaches, by the angle wanted.  Another loss comes after what keeps this one,
+        giving up classes after all else that helps, and what was not solved last."""
         angle = option.minority_angle_deg if self.problem.wanted.smaller else option.min_angle_deg
         angle = option.min_angle_deg if angle is None else angle
         other = option.helps and "loss" in option.change
-        return (not option.helps, "merge" in option.change, not option.reached, other, -round(angle, 4))
+        angle = -1.0 if angle is None else angle
+        kept = "merge" in option.change
+        return (option.unsolved is not None, not option.helps, kept, not option.reached, other, -round(angle, 4))

@@ -6,15 +6,15 @@ Some are tried as they are commonly made (``FIXED``).  Of others the least chang
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from geomsolve.analyses.forward import forward
 from geomsolve.analyses.named import loss_of
-from geomsolve.analyses.needed import Bound, Look, least_change
+from geomsolve.analyses.needed import Bound, Found, Look, least_change
 from geomsolve.analyses.remedies import EQUAL, MOST_ORBITS, SAMPLERS, largest_cosine
-from geomsolve.errors import GeomsolveError, InputError
+from geomsolve.errors import InputError, SolverError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import structure_tolerance
 from geomsolve.gram.types import FloatArray
@@ -128,15 +128,32 @@ class Changes:
         few = self.orbits.n_orbits <= MOST_ORBITS
         return few and self.problem.dim is None and self.open
 
+    def needed(
+        self, change: Callable[[float], Change], now: float, sides: Sequence[Sequence[float]], **how: bool
+    ) -> Found | None:
+        """The value that is needed, as :func:`least_change` says; where there is none as no solver solved the changes,
+        the first of them, so that it is not dropped unseen."""
+        unsolved: list[float] = []
+
+        def look(x: float) -> Look | None:
+            try:
+                return self.look(change(x))
+            except SolverError:
+                unsolved.append(x)
+                return None
+
+        found = least_change(look, now, sides, **how)
+        return Found(unsolved[0]) if found is None and unsolved else found
+
     def look(self, change: Change) -> Look | None:
-        """A quick forward solve; None where the change makes no sense or is not solved."""
+        """A quick forward solve; None where the change makes no sense.  Raises SolverError."""
         try:
             question = changed(self.problem, change)
             loss = loss_of(question)
             orbits = loss.orbits(question.proportions, question.class_counts)
             objective = loss.objective(orbits)
             answer = solve_objective(objective, orbits, tolerance=question.tolerance)
-        except GeomsolveError:
+        except InputError:
             return None
         seen = bound(
             self.problem, orbits, answer.solution.cosines, structure_tolerance(max(answer.certificate.gap, 0.0))
@@ -152,7 +169,7 @@ class Changes:
         if not self.searching:
             yield from (({"temperature": x}, None) for x in (now / 2, now * 2) if 1e-4 <= x <= 1e6)
             return
-        found = least_change(lambda x: self.look({"temperature": x}), now, [lower, higher], logarithmic=True)
+        found = self.needed(lambda x: {"temperature": x}, now, [lower, higher], logarithmic=True)
         if found is not None:
             yield {"temperature": found.value}, found.tried
 
@@ -163,7 +180,7 @@ class Changes:
         sides = [[x for x in side if (x - now) * (side[-1] - side[0]) > 0] for side in PATHS[name]]
         if not self.searching:
             return
-        found = least_change(lambda x: self.look({name: x}), now, sides)
+        found = self.needed(lambda x: {name: x}, now, sides)
         tried = [self.loss.takes()[name].parse(change[name]) for change in FIXED if set(change) == {name}]
         if found is not None and found.value not in tried:
             yield {name: found.value}, found.tried
@@ -180,7 +197,7 @@ class Changes:
             return
         values = [x for x in WHOLE[name] if least <= x <= most]
         sides = [[x for x in reversed(values) if x < now], [x for x in values if x > now]]
-        found = least_change(lambda x: self.look({name: int(x)}), now, sides, whole=True)
+        found = self.needed(lambda x: {name: int(x)}, now, sides, whole=True)
         if found is not None:
             yield {name: int(found.value)}, found.tried
 
@@ -191,9 +208,7 @@ class Changes:
         most = min(len([x for x in p if x < max(p) * (1 - EQUAL)]) - 1, MERGERS)
         if not self.searching or most < 2:
             return
-        found = least_change(
-            lambda count: self.look({"merge": names[: int(count)]}), 1, [range(2, most + 1)], whole=True
-        )
+        found = self.needed(lambda count: {"merge": names[: int(count)]}, 1, [range(2, most + 1)], whole=True)
         if found is not None:
             merged = names[: int(found.value)]
             yield {"merge": [name for name in self.problem.class_names if name in merged]}, None

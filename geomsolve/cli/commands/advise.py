@@ -61,7 +61,8 @@ def show(report: AdviseReport, screen: Console, *, quiet: bool) -> None:
     screen.print(f"{loss_phrase(report.problem['loss'])}; wanted: {wanted(report)}.\n")
     now = angle_now(report)
     helping = [option for option in report.options if gains(report, option)]
-    others = [option for option in report.options if option not in helping]
+    unsolved = [option for option in report.options if option.unsolved is not None]
+    others = [option for option in report.options if option not in [*helping, *unsolved]]
     worse = [option for option in others if option.fixed and angle(report, option) < now - WORTH]
     same = [option for option in others if option not in worse]
     helps = "What would widen the angles further" if report.reached else "What helps, best first"
@@ -70,6 +71,11 @@ def show(report: AdviseReport, screen: Console, *, quiet: bool) -> None:
             screen.print(f"{title}:", style="bold")
             screen.print(table(report, options))
             screen.print()
+    if unsolved:
+        screen.print("What no solver gave an answer for, so that nothing is known of it:", style="bold")
+        for option in unsolved:
+            screen.print(f"{flags_of(option.change)}: {option.unsolved}", soft_wrap=True)
+        screen.print()
     screen.print(meaning(report))
     for line in how_sure(report):
         screen.print(line)
@@ -79,7 +85,8 @@ def show(report: AdviseReport, screen: Console, *, quiet: bool) -> None:
 def angle(report: AdviseReport, option: Option) -> float:
     """The angle of an option that the want is about, in degrees."""
     about = option.minority_angle_deg if about_smaller(report) else option.min_angle_deg
-    return option.min_angle_deg if about is None else about
+    about = option.min_angle_deg if about is None else about
+    return float("nan") if about is None else about
 
 
 def angle_now(report: AdviseReport) -> float:
@@ -233,7 +240,7 @@ def meaning(report: AdviseReport) -> str:
 
 def how_sure(report: AdviseReport) -> list[str]:
     """What is proven, and for whom."""
-    unproven = [option for option in report.options if not option.certified]
+    unproven = [option for option in report.options if not option.certified and option.unsolved is None]
     if unproven:
         lines = [f"NOT PROVEN: {listing([flags_of(option.change) for option in unproven])}. The other rows are."]
     else:
@@ -246,7 +253,7 @@ def how_sure(report: AdviseReport) -> list[str]:
         kept, others = holds_for(assumption)
         whose = "All this holds" if len(rows) == len(report.options) else f"That of {listing(rows)} holds"
         lines.append(f"{whose}{kept}.{others}")
-    if not all(option.fixed for option in report.options):
+    if not all(option.fixed or option.unsolved for option in report.options):
         lines.append("Open: the loss fixes no angle, as it is equally content with many geometries, or hardly has any.")
     if report.problem.get("dim") is None:
         used = "one is" if report.now.rank == 1 else f"{report.now.rank:,} are"
