@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from geomsolve import Design, Imbalance, InputError, Orbits, make_loss, plots, solve
+from geomsolve.proof.equal_masses import unequal_masses
 from geomsolve.proof.farkas import refutation
 
 THREE = (0.45, 0.35, 0.2)
@@ -223,13 +224,70 @@ def test_what_a_loss_that_only_pushes_never_wants(change, target):
     assert report.refutation.residual == 0
 
 
+@pytest.mark.parametrize(
+    ("props", "verdict"),
+    [(FOUR, "none"), ((0.31, 0.23, 0.23, 0.23), "none"), ((0.19, 0.27, 0.27, 0.27), "feasible")],
+)
+def test_denominators_of_four_classes_of_which_more_than_one_differs(props, verdict):
+    report = designed(props, change="denominators")
+    assert report.verdict == verdict
+    if verdict == "feasible":
+        assert np.abs(fed_back(report, props, 0.5) - simplex(4)).max() < 1e-6
+        return
+    if props != FOUR:  # the quadratic, on a grid
+        e, ratio, r = np.exp(-8 / 3), 31 / 23, np.linspace(0, 2, 10**5)
+        excess = ((2 - r) * (r + 3 * e) - ratio * (1 + e * (2 + r))).max()
+        assert excess < 0
+        assert report.proof["largest_excess"] == pytest.approx(excess, abs=1e-8)
+        return
+    # without the largest they run from .1 to .3, without the smallest from .2 to .4
+    assert report.proof["kind"] == "unequal masses"
+    assert report.proof["least_difference"] == pytest.approx(0.2 / 0.4)
+    assert designed(props, change="denominators", target=np.eye(4)).proof["kind"] == "farkas"
+
+
+def test_masses_that_are_equal_but_for_one_prove_nothing():
+    assert not unequal_masses(np.array([0.3, 0.1, 0.3, 0.3]), 0.1).holds
+    assert not unequal_masses(np.array([0.3, 0.3 + 1e-12, 0.4, 0.3]), 0.9).holds
+    assert unequal_masses(np.array([0.3, 0.3, 0.7, 0.3]), 0.9).holds  # more than twice the others is too much
+    assert unequal_masses(np.array([0.2, 0.2, 0.3, 0.3]), 0.1).difference == pytest.approx(1 / 3)
+    for ratio in np.linspace(0.2, 2.2, 9):  # both ways it is decided
+        props = np.array([ratio, 1, 1, 1]) / (3 + ratio)
+        report = designed(tuple(props.tolist()), 1.0, change="denominators")
+        assert report.verdict == ("none" if unequal_masses(props, np.exp(-4 / 3)).holds else "feasible"), ratio
+    margin = np.zeros((4, 4)) + 0.1 * (1 - np.eye(4))
+    margin[0, 1] = margin[1, 0] = 0.3  # which tells pairs apart, so that the argument does not hold
+    report = solve(Design(props=FOUR, loss=supcon(pair_margin=margin.tolist()), change="denominators"))
+    assert report.verdict == "not found"
+
+
+@pytest.mark.parametrize(
+    ("target", "off"), [(np.eye(3), 0.5), (np.array([[1, -0.7, -0.6], [-0.7, 1, -0.1], [-0.6, -0.1, 1]]), 0.0141)]
+)
+def test_the_nearest_that_margins_reach(target, off):
+    """Forces that cancel have u'Gu = 0 for some u > 0, so that a cosine is -1/2 or less: none is nearer to a frame."""
+    report = designed((0.7, 0.2, 0.1), target=target, change="margins")
+    assert report.verdict == "none"
+    near = report.nearest
+    assert near.max_gram_error == pytest.approx(off, abs=2e-3 * off + 1e-4)
+    if target[0, 1]:  # what class weights and denominators together reach is a search of its own
+        both = designed((0.7, 0.2, 0.1), target=target, change="both").nearest
+        assert near.max_gram_error == pytest.approx(both.max_gram_error, rel=2e-2)
+    margins = tuple(map(tuple, near.weights["margins"].tolist()))
+    again = solve(Imbalance(props=(0.7, 0.2, 0.1), loss=supcon(pair_margin=margins)))
+    assert np.abs(again.gram - near.gram).max() < 1e-6
+
+
 @pytest.mark.slow
-def test_not_found_is_not_none(run):
+def test_not_found_is_not_none(run, tmp_path):
+    gram = solve(Imbalance(props=FOUR, loss=supcon(anchor_weights=(3, 1, 1, 1)))).gram
+    np.save(tmp_path / "g.npy", gram)
     words = ["design", "--props", "0.4,0.3,0.2,0.1", "-t", "0.5", "--change", "denominators"]
+    words += ["--target", f"@{tmp_path / 'g.npy'}"]
     done = run(*words)
     assert done.code == 1
     said = " ".join(done.stdout.split())
-    assert said.startswith("No denominators were found that make a regular simplex of these 4 classes")
+    assert said.startswith("No denominators were found that make this geometry of these 4 classes")
     assert "That there are none is not proven." in said
     assert "Proven" not in said
     assert "that no others come nearer is not" in said
@@ -238,7 +296,8 @@ def test_not_found_is_not_none(run):
     assert answer["feasible"] is None
     assert answer["proof"] is None
     assert answer["weights"] is None
-    assert answer["nearest"]["max_gram_error"] < 0.0701
+    plain = solve(Imbalance(props=FOUR, loss=supcon())).gram
+    assert 1e-3 < answer["nearest"]["max_gram_error"] < np.abs(plain - gram).max()
 
 
 @pytest.mark.parametrize("loss", [{"batch": 16}, {"sampler": 0.5}, {"denominator": "balanced"}, {"logit_adjust": -0.5}])
@@ -380,4 +439,5 @@ def test_pictures():
     assert matrix.images[0].get_array().shape == (4, 4)
     both = plots.draw(designed(FOUR, change="both").to_dict()).axes[0]
     assert [patch.get_height() for patch in both.patches][4:] == pytest.approx([0.25] * 8)
-    assert plots.draw(designed(THREE, target=np.eye(3), change="margins").to_dict()) is None
+    nearest = plots.draw(designed(THREE, target=np.eye(3), change="margins").to_dict()).axes[0]
+    assert nearest.images[0].get_array().shape == (3, 3)

@@ -2,8 +2,9 @@
 
 Weights that are found are fed back to the loss, whose ordinary certificate at the target is the proof.  That there
 are none is proven by multipliers (``proof/farkas.py``): for anchor masses where the program has them, and for whatever
-is changed where no forces that push every two classes apart cancel at the target.  Else nothing is claimed, and the
-nearest geometry that a search found is shown (``analyses/nearest.py``).
+is changed where no forces that push every two classes apart cancel at the target; and for denominators of a regular
+simplex by the anchor masses (``proof/equal_masses.py``).  Else nothing is claimed, and the nearest geometry that a
+search found is shown (``analyses/nearest.py``).
 
 Symbols: w ``anchors``, v ``denominators``, m ``margins``, G ``target``, N ``basis``.
 """
@@ -18,7 +19,7 @@ import numpy as np
 
 from geomsolve.analyses.design_report import DesignReport, alone
 from geomsolve.analyses.named import loss_of
-from geomsolve.analyses.nearest import MOST_FREE, Nearest, search
+from geomsolve.analyses.nearest import MOST_FREE, Nearest, PairMargins, Shares, search
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.simplex import simplex_cosine
@@ -27,6 +28,7 @@ from geomsolve.gram.types import FloatArray
 from geomsolve.losses import REGISTRY, Loss
 from geomsolve.objectives.rebalanced import Rebalance
 from geomsolve.proof.certificate import Certificate, certify, unbalanced
+from geomsolve.proof.equal_masses import UnequalMasses, unequal_masses
 from geomsolve.proof.farkas import Refutation, refutation
 from geomsolve.questions.design import SIMPLEX, Design
 from geomsolve.report import understood
@@ -49,6 +51,9 @@ EXACT = 1e-6
 
 CANCELLED = 1e-8
 """Forces left, relative to those that should cancel, and gap, relative to all slopes, at which a target is optimal."""
+
+ROUNDED = 1e-12
+"""Cosines no farther apart are equal up to rounding."""
 
 SMALLEST = 1e-200
 """Forces below which their ratios are no numbers to rely on."""
@@ -282,14 +287,25 @@ FINDERS: dict[str, Callable[[Task, FloatArray, int], dict[str, FloatArray] | Non
 }
 
 
-def refuted(task: Task, basis: FloatArray) -> Refutation | None:
-    """That there are no weights, if multipliers show it: by the anchors' program, or whatever is changed."""
+def refuted(task: Task, basis: FloatArray) -> Refutation | UnequalMasses | None:
+    """That there are no weights, if the anchor masses or multipliers show it: by the anchors' program, or whatever is
+    changed."""
+    if task.change == "denominators" and task.p.size >= 4 and is_simplex(task):
+        masses = unequal_masses(task.rebalance.anchors(task.p, task.orbits.counts), float(np.exp(logits(task)[0, 1])))
+        if masses.holds:
+            return masses
     pushes = rates(task) if task.change == "anchors" and basis.shape[1] else None
     if pushes is None and not pushes_apart(task):
         return None
     multipliers = inverse.farkas(basis, pushes)
     found = None if multipliers is None else refutation(multipliers, basis, pushes)
     return found if found is not None and found.holds else None
+
+
+def is_simplex(task: Task) -> bool:
+    """Whether the target is a regular simplex, and nothing in the loss tells its pairs apart."""
+    even = np.ptp(logits(task)[~np.eye(task.p.size, dtype=bool)]) <= ROUNDED
+    return bool(even) and abs(float(task.target[0, 1]) - simplex_cosine(task.p.size)) <= ROUNDED
 
 
 def pushes_apart(task: Task) -> bool:
@@ -299,23 +315,33 @@ def pushes_apart(task: Task) -> bool:
 
 
 def nearest(task: Task, basis: FloatArray, problem: Design) -> Nearest | None:
-    """The weights whose geometry is nearest to the target among those that a search found; none for margins."""
+    """The weights whose geometry is nearest to the target among those that a search found; none where many are free."""
     n = task.p.size
     w, v = _now(task)
+    parts = tuple(name for name in ("anchors", "denominators") if task.change in (name, "both"))
+    if (n * len(parts) if parts else n * (n - 1) // 2) > MOST_FREE:
+        return None
+    chart: Shares | PairMargins = Shares(parts)
     if task.change == "margins":
-        return None
-    parts = [name for name in ("anchors", "denominators") if task.change in (name, "both")]
-    if n * len(parts) > MOST_FREE:
-        return None
+        chart = PairMargins(task.loss.parameters()["temperature"], MOST_MARGIN)
+        return follow(task, chart, [{"margins": np.zeros((n, n))}], problem)
     starts = [{"anchors": w, "denominators": v}]
     if task.change == "anchors":
         starts.append({"anchors": inverse.least_squares_masses(rates(task), basis)})
     elif basis.shape[1]:
         starts.append({**starts[0], **(FINDERS[task.change](task, basis, problem.seed) or {})})
     starts.append(dict.fromkeys(starts[0], np.full(n, 1 / n)))
+    return follow(task, chart, starts, problem)
+
+
+def follow(
+    task: Task, chart: Shares | PairMargins, starts: list[dict[str, FloatArray]], problem: Design
+) -> Nearest | None:
+    """Where a search from the ``starts`` ends."""
     return search(
         lambda weights: task.changed(**weights),
-        [{name: start[name] for name in parts} for start in starts],
+        chart,
+        starts,
         task.orbits,
         task.target,
         solver=problem.solver,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from geomsolve.analyses.nearest import Nearest
 from geomsolve.gram.structure import Structure
 from geomsolve.gram.types import FloatArray
 from geomsolve.proof.certificate import Certificate
+from geomsolve.proof.equal_masses import UnequalMasses
 from geomsolve.proof.farkas import Refutation
 from geomsolve.report import Report, jsonable
 
@@ -49,7 +48,7 @@ class DesignReport(Report):
     parameters: dict[str, Any] | None
     optimality: Certificate | None
     only: bool | None
-    refutation: Refutation | None
+    refutation: Refutation | UnequalMasses | None
     nearest: Nearest | None
 
     @property
@@ -97,17 +96,7 @@ class DesignReport(Report):
                 "gap": c.gap,
                 "unique": self.only,
             }
-        if self.refutation is None:
-            return None
-        r = self.refutation
-        return {
-            "kind": "farkas",
-            "residual": r.residual,
-            "least_gain": r.least_gain,
-            "largest_eigenvalue": r.largest_eigenvalue if np.isfinite(r.largest_eigenvalue) else None,
-            "whatever_changes": r.anything,
-            "multipliers": r.multipliers,
-        }
+        return None if self.refutation is None else self.refutation.plain
 
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         """The JSON object."""

@@ -1,11 +1,12 @@
 """Weights whose optimal geometry comes nearest to a wanted one: a local search on the largest error of a cosine.
 
-    minimise  max_ab |G_ab(w) - G*_ab|,      G(w) the optimum of the loss with weights w, solved and certified each time
+    minimise  max_ab |G_ab(x) - G*_ab|,      G(x) the optimum of the loss with weights at x, certified each time
 
-Steps are linear programs on the linearised G(w) within a region of trust, with derivatives by differences in log w.
-What comes out was found, and nothing says that it is the best.
+Weights are where their logarithms are, rows of sum 1; margins of pairs where they are in units of the temperature, both
+within reach of each other by steps of one size.  Steps are linear programs on the linearised G(x) within a region of
+trust, with derivatives by differences.  What comes out was found, and nothing says that it is the best.
 
-Symbols: log w ``logs``, G* ``target``.
+Symbols: x ``place``, G* ``target``.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ ROUNDS = 25
 """Most steps."""
 
 GAIN, SHORT = 1e-3, 1e-5
-"""Relative gain, and region of log w, below which no further step is made."""
+"""Relative gain, and region of trust, below which no further step is made."""
 
 STEP = 1e-4
-"""Change of log w by which derivatives are taken."""
+"""Change of place by which derivatives are taken."""
 
 LEAST = 1e-6
 """Smallest weight, relative to equal weights, that the search starts from."""
@@ -55,8 +56,48 @@ class Nearest:
     certified: bool
 
 
+@dataclass(frozen=True)
+class Shares:
+    """Weights called ``names``, each one a class and of sum 1, by their logarithms."""
+
+    names: tuple[str, ...]
+
+    def place(self, weights: Weights) -> FloatArray:
+        """Where weights are; those of almost nothing at :data:`LEAST`."""
+        rows = [weights[name] for name in self.names]
+        found: FloatArray = np.log(np.maximum(np.concatenate(rows), LEAST / rows[0].size))
+        return found
+
+    def at(self, place: FloatArray) -> Weights:
+        """The weights at a place."""
+        rows = np.exp(place.reshape(len(self.names), -1))
+        return dict(zip(self.names, rows / rows.sum(axis=1, keepdims=True), strict=True))
+
+
+@dataclass(frozen=True)
+class PairMargins:
+    """Symmetric ``margins`` (K, K), each up to ``most``, by their ratio to the ``temperature``."""
+
+    temperature: float
+    most: float
+
+    def place(self, weights: Weights) -> FloatArray:
+        """Where margins are."""
+        margins = weights["margins"]
+        found: FloatArray = margins[np.triu_indices(len(margins), 1)] / self.temperature
+        return found
+
+    def at(self, place: FloatArray) -> Weights:
+        """The margins at a place."""
+        n = round((1 + (1 + 8 * place.size) ** 0.5) / 2)
+        margins = np.zeros((n, n))
+        margins[np.triu_indices(n, 1)] = np.clip(place * self.temperature, -self.most, self.most)
+        return {"margins": margins + margins.T}
+
+
 def search(
     loss: Callable[[Weights], Loss],
+    chart: Shares | PairMargins,
     starts: list[Weights],
     orbits: Orbits,
     target: FloatArray,
@@ -64,17 +105,11 @@ def search(
     solver: str,
     tolerance: float,
 ) -> Nearest | None:
-    """The nearest that is found from the ``starts``; None where none of them could be solved."""
-    names = list(starts[0])
-    n = orbits.n_classes
-    pairs = np.triu_indices(n, 1)
+    """The nearest that is found from the ``starts``, on the ``chart`` of what is free; None where none was solved."""
+    pairs = np.triu_indices(orbits.n_classes, 1)
 
-    def weights_at(logs: FloatArray) -> Weights:
-        rows = np.exp(logs.reshape(len(names), n))
-        return dict(zip(names, rows / rows.sum(axis=1, keepdims=True), strict=True))
-
-    def solved(logs: FloatArray) -> Nearest | None:
-        weights = weights_at(logs)
+    def solved(place: FloatArray) -> Nearest | None:
+        weights = chart.at(place)
         objective = loss(weights).objective(orbits)
         try:
             answer = solve_objective(objective, orbits, solver=solver, tolerance=tolerance)
@@ -86,33 +121,33 @@ def search(
 
     begun = []
     for start in starts:
-        logs = np.log(np.maximum(np.concatenate([start[name] for name in names]), LEAST / n))
-        found = solved(logs)
+        place = chart.place(start)
+        found = solved(place)
         if found is not None:
-            begun.append((logs, found))
+            begun.append((place, found))
     begun.sort(key=lambda each: each[1].max_gram_error)
-    kept = begun if n * len(names) <= FEW_FREE else begun[:1]
-    ended = [_descend(solved, logs, near, target, pairs) for logs, near in kept]
+    kept = begun if begun and begun[0][0].size <= FEW_FREE else begun[:1]
+    ended = [_descend(solved, place, near, target, pairs) for place, near in kept]
     return min(ended, key=lambda near: near.max_gram_error, default=None)
 
 
 def _descend(
     solved: Callable[[FloatArray], Nearest | None],
-    logs: FloatArray,
+    place: FloatArray,
     near: Nearest,
     target: FloatArray,
     pairs: tuple[IntArray, IntArray],
 ) -> Nearest:
-    """Where steps from ``logs``, solved as ``near``, end."""
+    """Where steps from ``place``, solved as ``near``, end."""
     radius, slopes = 0.5, None
     for _ in range(ROUNDS):
         if slopes is None:
-            slopes = _slopes(solved, logs, near.gram, pairs)
+            slopes = _slopes(solved, place, near.gram, pairs)
         step = _step(slopes, (near.gram - target)[pairs], radius)
-        trial = None if step is None else solved(logs + step)
+        trial = None if step is None else solved(place + step)
         if step is not None and trial is not None and trial.max_gram_error < near.max_gram_error:
             gained = near.max_gram_error - trial.max_gram_error
-            logs, near, slopes = logs + step, trial, None
+            place, near, slopes = place + step, trial, None
             radius = min(2 * radius, 1.0)
             if gained < GAIN * near.max_gram_error:
                 break
@@ -124,12 +159,15 @@ def _descend(
 
 
 def _slopes(
-    solved: Callable[[FloatArray], Nearest | None], logs: FloatArray, gram: FloatArray, pairs: tuple[IntArray, IntArray]
+    solved: Callable[[FloatArray], Nearest | None],
+    place: FloatArray,
+    gram: FloatArray,
+    pairs: tuple[IntArray, IntArray],
 ) -> FloatArray:
-    """d G_ab / d log w (P, n) by forward differences; 0 where a neighbour could not be solved."""
+    """d G_ab / d x (P, n) by forward differences; 0 where a neighbour could not be solved."""
     columns = []
-    for move in STEP * np.eye(logs.size):
-        beside = solved(logs + move)
+    for move in STEP * np.eye(place.size):
+        beside = solved(place + move)
         columns.append(np.zeros(pairs[0].size) if beside is None else (beside.gram - gram)[pairs] / STEP)
     return np.column_stack(columns)
 

@@ -45,6 +45,18 @@ class Refutation:
         return self.least_gain > size and self.largest_eigenvalue < -size
 
     @property
+    def plain(self) -> dict[str, object]:
+        """As JSON has it."""
+        return {
+            "kind": "farkas",
+            "residual": self.residual,
+            "least_gain": self.least_gain,
+            "largest_eigenvalue": self.largest_eigenvalue if np.isfinite(self.largest_eigenvalue) else None,
+            "whatever_changes": self.anything,
+            "multipliers": self.multipliers,
+        }
+
+    @property
     def residual(self) -> float:
         """How far N' Lambda N is from being negative semidefinite: 0 for a proof."""
         return max(0.0, self.largest_eigenvalue)

@@ -16,6 +16,8 @@ from geomsolve.cli.again import LONGEST
 from geomsolve.cli.options import Command, class_options, loss_options, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, loss_phrase, proof_lines
+from geomsolve.proof.equal_masses import UnequalMasses
+from geomsolve.proof.farkas import Refutation
 from geomsolve.questions.design import Design
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.spelled import command_line, written
@@ -91,7 +93,8 @@ def show(report: DesignReport, screen: Console, *, quiet: bool) -> None:
         screen.print(grid(report, near.gram, screen.width))
         screen.print(weight_table(report, near.weights))
         sure = "its optimum is proven" if near.certified else "its optimum is NOT PROVEN"
-        screen.print(f"For these weights {sure} (gap {near.gap:.1e}); that no others come nearer is not.")
+        these = f"For these {NOUNS[report.problem['change']]}"
+        screen.print(f"{these} {sure} (gap {near.gap:.1e}); that no others come nearer is not.")
     if other := other_ways(report):
         screen.print(other)
 
@@ -110,10 +113,11 @@ def sentence(report: DesignReport) -> str:
     if report.feasible:
         angle = f": all {k} classes at {report.structure.min_angle_deg:.1f}° from each other"
         return f"With these {noun} {loss} wants {wanted(report)}{angle if 'simplex' in wanted(report) else ''}."
-    if report.refutation is not None and report.refutation.anything:
+    none = report.refutation
+    if isinstance(none, Refutation) and none.anything:
         return f"No weights, denominators or margins make {wanted(report)} the optimum of {loss}."
-    if report.refutation is not None:
-        return f"No class weights make {wanted(report)} of these {k} classes the optimum of {loss}."
+    if none is not None:
+        return f"No {noun} make {wanted(report)} of these {k} classes the optimum of {loss}."
     return f"No {noun} were found that make {wanted(report)} of these {k} classes the optimum of {loss}."
 
 
@@ -125,6 +129,16 @@ def how_sure(report: DesignReport) -> str:
         figures = (found.value, found.lower_bound, found.gap, found.certified, found.tolerance)
         proven = proof_lines(*figures, assumption=report.assumption or "")
         return f"{proven} This is of the target, with the weights fed back.{only}"
+    if isinstance(none, UnequalMasses):
+        if none.excess is not None:
+            return (
+                "Proven: a regular simplex needs the same force between all pairs. Where all classes but one weigh the "
+                "same as anchors, that is a quadratic equation for the denominator of the other, without a solution."
+            )
+        return (
+            "Proven: a regular simplex needs the same force between all pairs, and with four or more classes, whatever "
+            "the denominators, that needs all classes but one at most to weigh the same as anchors; these do not."
+        )
     if none is None:
         looked = "" if report.problem["change"] != "margins" else " Margins beyond 4 are not looked for."
         return f"That there are none is not proven.{looked}"
