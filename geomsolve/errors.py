@@ -64,7 +64,7 @@ def guess(word: str, known: Iterable[str]) -> str:
         written.setdefault(bare(each), each)
     short = bare(word)
     begun = [each for each in written if len(short) > 2 and each.startswith(short)]
-    close = begun[:1] or difflib.get_close_matches(short, written, n=1, cutoff=0.5)
+    close = begun[:1] or difflib.get_close_matches(short, written, n=1)
     return f"did you mean {written[close[0]]!r}? " if close else ""
 
 

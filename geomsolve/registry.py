@@ -20,8 +20,9 @@ import dataclasses
 import importlib
 import math
 from abc import ABC
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Never, TypeVar
 
@@ -37,7 +38,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from geomsolve.errors import InputError, guess, nearest
+from geomsolve.errors import InputError, bare, guess, nearest
 
 
 @dataclass(frozen=True)
@@ -197,8 +198,20 @@ matrix = Values(
 
 
 @dataclass(frozen=True)
+class Synonym:
+    """Another ``flag`` for a parameter, whose number ``meaning`` turns into that of the parameter.
+
+    ``meaning`` is None where they are the same, and else ``said`` in a few words.
+    """
+
+    flag: str
+    meaning: Callable[[float], float] | None = None
+    said: str = ""
+
+
+@dataclass(frozen=True)
 class Parameter:
-    """``flags`` as on the command line, ``values`` that it may have, ``help`` in a sentence.
+    """``flags`` as on the command line, ``values`` that it may have, ``help`` in a sentence; ``also`` other flags.
 
     A field of a pydantic model that is annotated with one (``Annotated[float, TEMPERATURE]``) is checked by it.
     """
@@ -208,6 +221,7 @@ class Parameter:
     values: Values
     metavar: str
     help: str
+    also: tuple[Synonym, ...] = ()
 
     def parse(self, value: Any) -> Any:
         """The checked value, or :class:`InputError` saying what is wanted."""
@@ -243,6 +257,19 @@ class Parameter:
         return self.json_schema()
 
 
+def of_scale(scale: float) -> float:
+    """The temperature of logits that are cosines times ``scale``."""
+    return 1 / scale
+
+
+def of_logit_scale(scale: float) -> float:
+    """The same for what codes of image and text call the logit scale.
+
+    It is trained as a logarithm, which is kept at ln 100 or below; what is larger is the scale itself.
+    """
+    return math.exp(-scale) if scale <= math.log(100) + 1e-3 else 1 / scale
+
+
 # those that losses share with weightings or with questions; the others stand in the rooms of the choices
 TEMPERATURE = Parameter(
     "temperature",
@@ -250,6 +277,10 @@ TEMPERATURE = Parameter(
     number("a temperature", 1e-4, 1e6),
     "T",
     "Temperature: similarities are cosines (or squared distances) divided by it.",
+    also=(
+        *(Synonym("--tau"), Synonym("--temp"), Synonym("--scale", of_scale, "1/T")),
+        Synonym("--logit-scale", of_logit_scale, "1/T or its logarithm"),
+    ),
 )
 EPSILON = Parameter(
     "epsilon",
@@ -280,6 +311,13 @@ class Choice(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     source: ClassVar[str]
+    also: ClassVar[tuple[str, ...]] = ()
+    """What libraries and papers call it besides; capital letters, signs and a last 'loss' tell no names apart."""
+
+    @classmethod
+    def spellings(cls) -> dict[str, str]:
+        """Every name that leads here, with the name that it stands for."""
+        return dict.fromkeys((cls.name, *vars(cls).get("also", ())), cls.name)  # not those of what it is derived from
 
     @classmethod
     def takes(cls) -> dict[str, Parameter]:
@@ -300,12 +338,19 @@ C = TypeVar("C", bound=Choice)
 
 
 class Registry(Mapping[str, type[C]]):
-    """Choices by name; ``kind`` says in messages what they are, ``home`` is the package that holds those built in."""
+    """Choices by name; ``kind`` says in messages what they are, ``home`` is the package that holds those built in.
 
-    def __init__(self, kind: str, home: str) -> None:
+    ``asked`` is the command that takes them, with NAME where the name stands; ``whole`` the kind in more words, where
+    there are several of that kind.
+    """
+
+    def __init__(self, kind: str, home: str, asked: str, whole: str = "") -> None:
         self.kind = kind
         self.home = home
+        self.asked = asked
+        self.whole = whole or kind
         self._choices: dict[str, type[C]] = {}
+        self._foreign: dict[str, str] = {}
 
     def register(self, cls: type[C]) -> type[C]:
         """Class decorator: make a choice known under its name."""
@@ -337,15 +382,62 @@ class Registry(Mapping[str, type[C]]):
         """Every parameter that some choice takes, by name."""
         return {name: declared for cls in self.values() for name, declared in cls.takes().items()}
 
+    def parameter_name(self, word: str) -> str:
+        """The parameter that a synonym of the same meaning stands for; ``word`` itself where it is none."""
+        flag = f"--{word.strip().lower().replace('_', '-')}"
+        for name, declared in self.parameters().items():
+            if any(each.flag == flag and each.meaning is None for each in declared.also):
+                return name
+        return word
+
     def users(self, parameter: str) -> dict[str, Any]:
         """The choices that take a parameter, and what it is there by default."""
         return {name: cls.defaults()[parameter] for name, cls in sorted(self.items()) if parameter in cls.takes()}
 
+    def explain(self, names: Iterable[str], why: str) -> None:
+        """Say of names that are often asked for ``why`` they are none of these, as the end of 'NAME ...'."""
+        self._foreign.update({_key(name): why for name in names})
+
+    def canonical(self, name: str) -> str:
+        """The name that ``name`` is another spelling of; itself where it is none."""
+        known = self._known()
+        if name in known:
+            return name
+        spelled = {_key(each): own for cls in known.values() for each, own in cls.spellings().items()}
+        return spelled.get(_key(name), name)
+
+    def knows(self, name: str) -> bool:
+        """Whether some spelling of a choice is ``name``."""
+        return self.canonical(name) in self.names()
+
+    def unknown(self, name: str, *, field: str, known: Iterable[str] = ()) -> InputError:
+        """What to say of a name that is none of these: what it is instead, or else which ones are ``known``."""
+        foreign = {key: why for each in REGISTRIES for key, why in each._foreign.items()}
+        if _key(name) in self._foreign:
+            return InputError(f"{name} {foreign[_key(name)]}", field=field)
+        for other in REGISTRIES:
+            if other is not self and other.knows(name):
+                asked = other.asked.replace("NAME", other.canonical(name))
+                return InputError(f"{name} is no {self.whole} but a {other.whole}: {asked}", field=field)
+        if _key(name) in foreign:
+            return InputError(f"{name} {foreign[_key(name)]}", field=field)
+        near = get_close_matches(_key(name), [*map(_key, self.names()), *foreign], n=1)
+        if near and near[0] in foreign:
+            return InputError(
+                f"unknown {self.kind} {name!r}; {near[0]}, if that is meant, {foreign[near[0]]}", field=field
+            )
+        return InputError(f"unknown {self.kind} {name!r}; {nearest(name, {*self, *known})}", field=field)
+
+    def names(self) -> set[str]:
+        """Every name that is not another spelling: those of the choices, and of what else they have names for."""
+        return {own for cls in self.values() for own in cls.spellings().values()}
+
     def find(self, name: str, *, field: str) -> type[C]:
         """The choice called ``name``; :class:`InputError` for ``field``, where the name was read, if there is none."""
-        if name not in self:
-            raise InputError(f"unknown {self.kind} {name!r}; {nearest(name, self)}", field=field)
-        return self[name]
+        own = self.canonical(name)
+        if own not in self:
+            raise self.unknown(name, field=field)
+        return self[own]
 
     def make(self, name: str, parameters: Mapping[str, Any], *, field: str, prefix: str = "") -> C:
         """The choice called ``name`` with these parameters, checked; the rest take their defaults.
@@ -393,6 +485,15 @@ class Registry(Mapping[str, type[C]]):
         return {"anyOf": [{"enum": sorted(names)}, *mappings]}
 
 
-LOSSES: Registry[Any] = Registry("loss", "geomsolve.losses")
-PAIR_LOSSES: Registry[Any] = Registry("loss", "geomsolve.pair_losses")
-WEIGHTINGS: Registry[Any] = Registry("weighting", "geomsolve.weightings")
+def _key(name: str) -> str:
+    """What tells names apart: letters and digits, without a 'loss' at the end."""
+    letters = bare(name)
+    return letters.removesuffix("loss") or letters
+
+
+LOSSES: Registry[Any] = Registry("loss", "geomsolve.losses", "geomsolve imbalance --loss NAME")
+PAIR_LOSSES: Registry[Any] = Registry(
+    "loss", "geomsolve.pair_losses", "geomsolve crossmodal --loss NAME", "loss of two sides"
+)
+WEIGHTINGS: Registry[Any] = Registry("weighting", "geomsolve.weightings", "geomsolve realizable --weighting NAME")
+REGISTRIES: tuple[Registry[Any], ...] = (LOSSES, WEIGHTINGS, PAIR_LOSSES)

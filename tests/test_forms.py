@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from geomsolve import Imbalance, InputError, Levels
+from geomsolve.errors import bare
+from geomsolve.losses import find_loss
+from geomsolve.registry import LOSSES, WEIGHTINGS
 
 LABELS = ("cat", "cat", "cat", "cat", "dog", "dog", "owl")
 
@@ -220,3 +223,94 @@ def test_a_problem_file_holds_names_with_numbers(tmp_path, run):
     assert [each["name"] for each in answer["classes"]] == ["cat", "dog"]
     file.write_text("kind: imbalance\nlabels: [cat, cat, dog]\n")
     assert run("validate", file).code == 0
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        *((text, "supcon") for text in ("SupCon", "SupConLoss", "sup-con", "Supervised_Contrastive_Loss")),
+        *((text, "nt-xent") for text in ("NT-Xent", "ntxent", "NTXentLoss")),
+        *((text, "simclr") for text in ("SimCLR", "simclr")),
+        *((text, "mnrl") for text in ("MNRL", "MultipleNegativesRankingLoss")),
+        *(("MoCo", "moco"), ("InfoNCELoss", "infonce"), ("CLIP", "clip"), ("TripletMarginLoss", "triplet")),
+        *(("spectral contrastive loss", "spectral"), ("Alignment+Uniformity", "align-uniform")),
+    ],
+)
+def test_a_loss_by_another_spelling(written, name):
+    assert Imbalance(props=(0.5, 0.5), loss=written).loss.name == name
+    assert find_loss(written) is find_loss(name)
+
+
+def test_names_that_mean_one_thing_stand_with_one_choice():
+    """Whatever the spelling, it leads to a single name."""
+    for registry in (LOSSES, WEIGHTINGS):
+        found: dict[str, str] = {}
+        for cls in registry.values():
+            for spelled, name in cls.spellings().items():
+                key = bare(spelled).removesuffix("loss")
+                assert found.setdefault(key, name) == name, spelled
+                assert registry.canonical(spelled) == name
+
+
+def test_levels_by_the_names_of_libraries(run):
+    """Collapse: log(2B - 1) of 2B embeddings, log B of pairs, log(K + 1) of a queue."""
+    for name in ("NT-Xent", "ntxent", "SimCLR", "NTXentLoss"):
+        answer = run("levels", "--loss", name, "--batch", "128", "--json").json
+        assert answer["collapse"] == pytest.approx(np.log(255), abs=1e-9)
+    for flags in (("-t", "0.07"), ("--logit-scale", "2.659260036932778"), ("--logit-scale=14.285714285714286",)):
+        answer = run("levels", "--loss", "clip", "--batch", "128", *flags, "--json").json
+        assert answer["collapse"] == pytest.approx(4.852030263919617, abs=1e-9)
+        assert answer["problem"]["loss"]["temperature"] == pytest.approx(0.07, rel=1e-9)
+    answer = run("levels", "--loss", "MoCo", "--queue", "65536", "--temp", "0.07", "--json").json
+    assert answer["collapse"] == pytest.approx(np.log(65537), abs=1e-9)
+
+
+@pytest.mark.parametrize("flags", [("--tau", "0.05"), ("--temp=0.05",), ("--scale", "20"), ("--scale=20",)])
+@pytest.mark.parametrize("command", ["imbalance", "realizable"])
+def test_a_temperature_by_another_flag(run, command, flags):
+    more = ("--props", "0.7,0.3") if command == "imbalance" else ("--weighting", "y-Aware", "--labels", "20,25,30")
+    shown = run(command, *more, *flags, "--json")
+    problem = shown.json["problem"]
+    assert (problem.get("loss") or problem)["temperature"] == 0.05
+    assert ("Note: --scale 20 is --temperature 0.05" in shown.stderr) == flags[0].startswith("--scale")
+
+
+def test_synonyms_along_a_path(run):
+    one = run("sweep", "--props", "0.7,0.3", "--over", "tau=0.1,0.5", "--json").json
+    assert list(one["over"]) == ["temperature"]
+    assert (
+        run("threshold", "--props", "0.9,0.05,0.05", "--over", "tau", "--json").json["threshold"]["over"]
+        == "temperature"
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("imbalance", "--loss", "VICReg"), "--loss: VICReg is not contrastive over classes"),
+        (("imbalance", "--loss", "BarlowTwinsLoss"), "is not contrastive over classes"),
+        (("imbalance", "--loss", "vicerg"), "vicreg, if that is meant, is not contrastive over classes"),
+        (
+            ("imbalance", "--loss", "y-Aware"),
+            "y-Aware is no loss but a weighting: geomsolve realizable --weighting yaware",
+        ),
+        (("imbalance", "--loss", "SimCLR"), "simclr takes every sample for a class of its own"),
+        (("imbalance", "--loss", "SigLIP"), "--loss: SigLIP "),
+        (("contrast", "--losses", "vicreg"), "--losses: vicreg is not contrastive over classes"),
+        (("imbalance", "--scale", "0"), "--scale: wanted a number above 0, got '0'"),
+        (("imbalance", "--tau"), "requires an argument"),
+    ],
+)
+def test_a_name_of_another_kind_says_so(run, command, words):
+    name, *flags = command
+    shown = run(name, "--props", "0.7,0.3", *flags)
+    assert shown.code == 2
+    assert shown.stdout == ""
+    assert words in shown.stderr
+    assert "did you mean" not in shown.stderr
+
+
+def test_a_weighting_of_another_kind_says_so(run):
+    assert "SimCLR is no weighting but a loss" in run("realizable", "--weighting", "SimCLR").stderr
+    assert "is not contrastive over classes" in run("realizable", "--weighting", "vicreg").stderr
+    assert run("realizable", "--weighting", "X-CLR", "--quiet").code == 0

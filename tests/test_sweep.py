@@ -121,7 +121,7 @@ def test_dimensions():
 @pytest.mark.parametrize(
     ("over", "word"),
     [
-        ({"temp": [1, 2]}, "did you mean 'temperature'"),
+        ({"temprature": [1, 2]}, "did you mean 'temperature'"),
         ({"margin": [1]}, "has no margin"),
         ({"temperature": [0.0]}, "above 0"),
         ({"majority": [1.0]}, "between 0 and 1"),

@@ -225,7 +225,8 @@ def entries(problem: Contrast) -> tuple[LossChoice, ...]:
     """The losses that are asked about, in the order asked for."""
     if isinstance(problem.losses, tuple):
         return problem.losses
-    names = sorted(name for name, cls in REGISTRY.items() if problem.losses == ALL or cls.in_contrast)
+    usual = [name for name, cls in REGISTRY.items() if vars(cls).get("in_contrast")]  # itself, not what it derives from
+    names = sorted(REGISTRY if problem.losses == ALL else usual)
     return tuple(LossChoice(name=name) for name in names)
 
 

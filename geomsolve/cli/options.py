@@ -114,12 +114,48 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         written = list(args)
         try:
-            return super().parse_args(ctx, args)
+            return super().parse_args(ctx, self.in_own_words(ctx, args))
         except click.UsageError as error:
             hint = separated(written) if "unexpected extra argument" in error.message else ""
             if not hint:
                 raise
             raise click.UsageError(f"{error.message}; {hint}", ctx) from None
+
+    def in_own_words(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
+        """``args`` with the synonyms of flags (``registry.Synonym``) as the flags that they stand for."""
+        params = self.get_params(ctx)
+        taken = {flag for option in params for flag in option.opts}
+        registries = [option.registry for option in params if isinstance(option, ChoiceOption)]
+        declared = {TEMPERATURE, *(each for registry in registries for each in registry.parameters().values())}
+        meant = {
+            synonym.flag: (each.flags[-1], synonym)
+            for each in declared
+            for synonym in each.also
+            if each.flags[-1] in taken and synonym.flag not in taken
+        }
+        found, words = [], iter(args)
+        for word in words:
+            flag, equals, value = word.partition("=")
+            if flag not in meant:
+                found.append(word)
+                continue
+            own, synonym = meant[flag]
+            if not equals:
+                following = next(words, None)
+                if following is None:  # click says what is missing
+                    found.append(own)
+                    break
+                value = following
+            if synonym.meaning is not None:
+                try:
+                    meaning = synonym.meaning(float(value))
+                except (ValueError, ArithmeticError):
+                    raise click.UsageError(f"{flag}: wanted a number above 0, got {value!r}", ctx) from None
+                if "--quiet" not in args:
+                    click.echo(f"Note: {flag} {value} is {own} {meaning:.6g}", err=True)
+                value = repr(meaning)
+            found += [own, value]
+        return found
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         own = super().get_params(ctx)
@@ -140,10 +176,16 @@ class Command(click.Command):
 
 def flag(declared: Parameter, users: dict[str, Any]) -> click.Option:
     """The flag of a parameter; ``users`` are the choices that take it, each with its default."""
-    text = f"{with_default(declared.help, users)} [{', '.join(sorted(users))}]"
+    text = f"{with_default(declared.help, users)} [{', '.join(sorted(users))}]{synonyms(declared)}"
     if declared.metavar:
         return click.Option([*declared.flags, declared.name], metavar=declared.metavar, help=text)
     return click.Option([*declared.flags, declared.name], is_flag=True, default=None, help=text)
+
+
+def synonyms(declared: Parameter) -> str:
+    """The other flags of a parameter, as the end of its help."""
+    said = [f"{each.flag}{f' ({each.said})' if each.said else ''}" for each in declared.also]
+    return f" Also {', '.join(said)}." if said else ""
 
 
 def with_default(sentence: str, users: dict[str, Any]) -> str:
@@ -162,7 +204,7 @@ def with_default(sentence: str, users: dict[str, Any]) -> str:
 def temperature_option(model: type[BaseModel]) -> Callable[[F], F]:
     """The flag of a temperature that is a field of the question itself."""
     users = {"": model.model_fields[TEMPERATURE.name].default}
-    text = with_default(TEMPERATURE.help, users)
+    text = with_default(TEMPERATURE.help, users) + synonyms(TEMPERATURE)
     return click.option(*TEMPERATURE.flags, TEMPERATURE.name, metavar=TEMPERATURE.metavar, help=text)
 
 

@@ -47,6 +47,7 @@ class AlignUniform(Loss):
     name: ClassVar[str] = "align-uniform"
     summary: ClassVar[str] = "log of the mean Gaussian potential between class means"
     source: ClassVar[str] = "Wang & Isola 2020"
+    also: ClassVar[tuple[str, ...]] = ("alignment-uniformity", "align-and-uniform", "alignment-and-uniformity")
     in_contrast: ClassVar[bool] = True
 
     uniform_t: float = parameter(UNIFORM_T, 2.0)

@@ -34,12 +34,13 @@ gain."""
 class Alias:
     """Another name of a loss, under which every sample is a class of its own.
 
-    ``views``: how many views a sample has under this name, where the name says so.
+    ``views``: how many views a sample has under this name, where the name says so; ``also`` as of a choice.
     """
 
     name: str
     summary: str
     views: int | None = None
+    also: tuple[str, ...] = ()
 
 
 class Loss(Choice):
@@ -60,6 +61,12 @@ class Loss(Choice):
     averaged: ClassVar[str] = "anchors"
     tends_to_cross_entropy: ClassVar[bool] = False
     in_contrast: ClassVar[bool] = False
+
+    @classmethod
+    def spellings(cls) -> dict[str, str]:
+        own = vars(cls).get("aliases", ())
+        others = {spelled: alias.name for alias in own for spelled in (alias.name, *alias.also)}
+        return {**super().spellings(), **others}
 
     @abstractmethod
     def objective(self, orbits: Orbits) -> Objective:
@@ -187,10 +194,10 @@ def known_losses() -> dict[str, type[Loss]]:
 
 def find_loss(name: str) -> type[Loss]:
     """The loss that a name or an alias means."""
-    known = known_losses()
-    if name not in known:
-        raise InputError(f"unknown loss {name!r}; {nearest(name, known)}", field="loss.name")
-    return known[name]
+    known, own = known_losses(), REGISTRY.canonical(name)
+    if own not in known:
+        raise REGISTRY.unknown(name, field="loss.name", known=known)
+    return known[own]
 
 
 def make_loss(name: str, parameters: dict[str, Any], *, instances: bool = False) -> Loss:
@@ -199,7 +206,7 @@ def make_loss(name: str, parameters: dict[str, Any], *, instances: bool = False)
     ``instances``: every sample is its own class.  Only then an alias is taken.
     """
     cls = find_loss(name)
-    if name != cls.name and not instances:
+    if REGISTRY.canonical(name) != cls.name and not instances:
         raise InputError(
             f"{name} takes every sample for a class of its own: geomsolve levels answers for it, without classes; "
             f"with classes ask --loss {cls.name}",

@@ -21,6 +21,7 @@ class DCL(Negatives):
     name: ClassVar[str] = "dcl"
     summary: ClassVar[str] = "decoupled InfoNCE: the positive does not stand in the denominator"
     source: ClassVar[str] = "Yeh et al. 2022"
+    also: ClassVar[tuple[str, ...]] = ("decoupled", "decoupled-contrastive")
     own: ClassVar[float] = 0.0
 
     @property

@@ -197,10 +197,31 @@ class InfoNCE(Negatives):
     name: ClassVar[str] = "infonce"
     summary: ClassVar[str] = "one positive against k negatives"
     source: ClassVar[str] = "van den Oord et al. 2018"
+    also: ClassVar[tuple[str, ...]] = ("cpc", "nce")
     own: ClassVar[float] = 1.0
     aliases: ClassVar[tuple[Alias, ...]] = (
-        Alias("clip", "in-batch infonce of pairs: the negatives are the other pairs' second halves", views=1),
-        Alias("mnrl", "multiple negatives ranking loss: in-batch infonce of pairs, as clip", views=1),
+        Alias(
+            "clip",
+            "in-batch infonce of pairs: the negatives are the other pairs' second halves",
+            views=1,
+            also=("open-clip",),
+        ),
+        Alias(
+            "mnrl",
+            "multiple negatives ranking loss: in-batch infonce of pairs, as clip",
+            views=1,
+            also=(
+                "multiple-negatives-ranking",
+                "multiple-negatives-symmetric-ranking",
+                "cached-multiple-negatives-ranking",
+                "in-batch-negatives",
+            ),
+        ),
+        Alias(
+            "moco",
+            "infonce against a queue of samples, as many as --queue says",
+            also=("moco-v1", "moco-v2", "momentum-contrast"),
+        ),
     )
 
     form: str = parameter(FORM, "sum")

@@ -53,6 +53,7 @@ class NTXent(Loss):
         "every positive pair of a labelled batch against the other classes; one class a sample: SimCLR"
     )
     source: ClassVar[str] = "Chen et al. 2020; NTXentLoss of pytorch-metric-learning on labels"
+    also: ClassVar[tuple[str, ...]] = ("normalized-temperature-scaled-cross-entropy",)
 
     averaged: ClassVar[str] = "positive pairs"
 

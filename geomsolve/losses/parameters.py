@@ -11,10 +11,27 @@ from geomsolve.registry import EPSILON as EPSILON
 from geomsolve.registry import REPLACEMENT as REPLACEMENT
 from geomsolve.registry import TEMPERATURE as TEMPERATURE
 from geomsolve.registry import VIEWS as VIEWS
-from geomsolve.registry import Parameter, choice, exponent, groups, margins, number, per_class, switch, text, whole
+from geomsolve.registry import (
+    Parameter,
+    Synonym,
+    choice,
+    exponent,
+    groups,
+    margins,
+    number,
+    per_class,
+    switch,
+    text,
+    whole,
+)
 
 NEGATIVES = Parameter(
-    "negatives", ("--negatives",), whole(1, infinite=True), "K|inf", "Negatives an anchor is compared with."
+    "negatives",
+    ("--negatives",),
+    whole(1, infinite=True),
+    "K|inf",
+    "Negatives an anchor is compared with.",
+    also=(Synonym("--queue"),),
 )
 SAMPLING = Parameter(
     "sampling",

@@ -43,6 +43,7 @@ class Sigmoid(Loss):
     name: ClassVar[str] = "sigmoid"
     summary: ClassVar[str] = "pairwise logistic loss of SigLIP; its usual start (-10 there) is --bias 10 -t 0.1"
     source: ClassVar[str] = "Zhai et al. 2023 (SigLIP), the negative pairs"
+    also: ClassVar[tuple[str, ...]] = ("pairwise-sigmoid", "sigmoid-contrastive")
     in_contrast: ClassVar[bool] = True
     spelled: ClassVar[dict[str, str]] = {"bias": "subtracted bias"}
 

@@ -30,6 +30,7 @@ class SoftSupCon(Loss):
     name: ClassVar[str] = "soft-supcon"
     summary: ClassVar[str] = "SupCon with a small weight epsilon on pairs from different classes"
     source: ClassVar[str] = "weighted InfoNCE as a distance geometry problem (mathematics in the README)"
+    also: ClassVar[tuple[str, ...]] = ("soft-supervised-contrastive",)
     in_contrast: ClassVar[bool] = True
 
     temperature: float = parameter(TEMPERATURE, 0.1)

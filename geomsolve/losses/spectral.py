@@ -24,6 +24,7 @@ class Spectral(Loss):
     name: ClassVar[str] = "spectral"
     summary: ClassVar[str] = "squared cosines of random pairs; wants orthogonal classes"
     source: ClassVar[str] = "HaoChen et al. 2021, after within-class collapse"
+    also: ClassVar[tuple[str, ...]] = ("spectral-contrastive",)
     in_contrast: ClassVar[bool] = True
 
     @property

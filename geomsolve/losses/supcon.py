@@ -73,8 +73,11 @@ class SupCon(Loss):
     name: ClassVar[str] = "supcon"
     summary: ClassVar[str] = "supervised contrastive loss: population limit, random batches or one full batch"
     source: ClassVar[str] = "Khosla et al. 2020, L_out"
+    also: ClassVar[tuple[str, ...]] = ("supervised-contrastive", "sup-contrast", "supcon-out")
     in_contrast: ClassVar[bool] = True
-    aliases: ClassVar[tuple[Alias, ...]] = (Alias("simclr", "supcon in which every sample is its own class"),)
+    aliases: ClassVar[tuple[Alias, ...]] = (
+        Alias("simclr", "supcon in which every sample is its own class", also=("simclr-v2", "instance-discrimination")),
+    )
     needs_classes: ClassVar[bool] = True
 
     temperature: float = parameter(TEMPERATURE, 0.1)

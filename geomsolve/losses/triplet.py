@@ -30,6 +30,7 @@ class Triplet(Loss):
     name: ClassVar[str] = "triplet"
     summary: ClassVar[str] = "hinge on the cosine of anchor and negative, against a positive at cosine 1"
     source: ClassVar[str] = "Schroff et al. 2015 (FaceNet), on unit vectors: |x - y|^2 / 2 = 1 - cosine"
+    also: ClassVar[tuple[str, ...]] = ("triplet-margin", "triplet-margin-with-distance", "facenet")
     in_contrast: ClassVar[bool] = True
 
     margin: float = parameter(MARGIN, 1.0)

@@ -99,6 +99,12 @@ class LossChoice(BaseModel):
 
     name: str = "supcon"
 
+    @field_validator("name")
+    @classmethod
+    def _canonical(cls, value: str) -> str:
+        """However the name is spelled, it is held as the registry has it."""
+        return LOSSES.canonical(value)
+
     @property
     def parameters(self) -> dict[str, Any]:
         return dict(self.model_extra or {})

@@ -77,7 +77,7 @@ class Realizable(Problem):
     def _named(cls, value: Any) -> Any:
         if not isinstance(value, str):
             raise ValueError(f"wanted the name of a weighting, or a mapping with name and parameters, got {value!r}")
-        return value
+        return WEIGHTINGS.canonical(value)
 
     @field_validator("labels", mode="before")
     @classmethod

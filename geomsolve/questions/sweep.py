@@ -16,6 +16,7 @@ from geomsolve.questions.base import LossProblem
 from geomsolve.questions.classes import EqualClassProblem
 from geomsolve.questions.slack import Nonnegative, Slack, check_slack
 from geomsolve.reading.lists import read_numbers
+from geomsolve.registry import LOSSES
 
 WHOLE = ("batch", "views", "negatives", "dim")
 """Parameters that are whole numbers: the values of a range are rounded."""
@@ -78,7 +79,7 @@ class Sweep(EqualClassProblem, LossProblem):
                 raise ValueError(f"wanted values for {name}, got {values!r}")
             if ranged and name in WHOLE:
                 numbers = list(dict.fromkeys(float(round(x)) for x in numbers))
-            read[str(name)] = list(numbers)
+            read[LOSSES.parameter_name(str(name))] = list(numbers)
         if math.prod(map(len, read.values())) > MOST_POINTS:
             raise ValueError(f"that makes more than {MOST_POINTS:,} points")
         return read

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from geomsolve.questions.base import LossProblem
 from geomsolve.questions.classes import ClassProblem
 from geomsolve.questions.slack import Slack
+from geomsolve.registry import LOSSES
 
 Over = Literal["temperature", "majority", "batch", "negatives"]
 
@@ -26,6 +27,11 @@ class Threshold(ClassProblem, LossProblem):
     width: float | None = Field(
         None, gt=0, le=2, description="how wide a range of cosines may be that counts as settled; 0.1 unless given"
     )
+
+    @field_validator("over", mode="before")
+    @classmethod
+    def _in_own_words(cls, value: Any) -> Any:
+        return LOSSES.parameter_name(value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _settled_over_temperature(self) -> Threshold:

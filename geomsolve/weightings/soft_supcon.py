@@ -43,6 +43,7 @@ class SoftSupConWeights(Weighting):
         "as it does for SupCon."
     )
     source: ClassVar[str] = "SupCon with dense weights, read as a distance geometry problem"
+    also: ClassVar[tuple[str, ...]] = ("soft-supervised-contrastive",)
     misread: ClassVar[str] = (
         "Soft SupCon is often said to keep a regular simplex whatever the class sizes. That holds from the "
         "threshold epsilon on; below it, as here, the sizes bend the geometry, as they do for SupCon."

@@ -34,6 +34,7 @@ class SupConWeights(Weighting):
         "equally large classes these form a regular simplex, otherwise the imbalance bends it."
     )
     source: ClassVar[str] = "Khosla et al. 2020"
+    also: ClassVar[tuple[str, ...]] = ("supervised-contrastive",)
 
     def log_weights(self, labels: FloatArray, temperature: float, latents: Latents) -> FloatArray:
         return np.where(np.eye(labels.shape[0]) > 0, 0.0, -np.inf)

@@ -34,6 +34,7 @@ class XCLR(Weighting):
         "for a target temperature of at least the temperature, and at equality the labels' own directions do it."
     )
     source: ClassVar[str] = "Sobal et al. 2024, X-CLR"
+    also: ClassVar[tuple[str, ...]] = ("x-sample", "x-sample-contrastive")
 
     target_temperature: float | None = parameter(TARGET_TEMPERATURE, None)
 
