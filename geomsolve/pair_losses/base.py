@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 from geomsolve.errors import InputError
 from geomsolve.objectives.cross import CrossObjective, Joint
+from geomsolve.objectives.ideal import Ideal
 from geomsolve.registry import PAIR_LOSSES, Choice, Registry
 
 REFUSED = {
@@ -35,6 +36,10 @@ class PairLoss(Choice):
     @abstractmethod
     def objective(self, joint: Joint) -> CrossObjective:
         """Bind the loss to a joint distribution; raises :class:`InputError` if that lacks something it needs."""
+
+    def ideal(self, joint: Joint) -> Ideal | None:
+        """The logits that the loss would do best with; None where there are none, or more than one choice of them."""
+        return None
 
     @property
     def merges(self) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 
 from geomsolve.objectives.cross import Attraction, CrossObjective, Joint, LogRows, Total
 from geomsolve.objectives.cross_batches import BatchRows
+from geomsolve.objectives.ideal import Ideal, log_ratio
 from geomsolve.pair_losses.base import PairLoss, register
 from geomsolve.pair_losses.parameters import BATCH, TEMPERATURE
 from geomsolve.registry import parameter
@@ -43,6 +44,14 @@ class Clip(PairLoss):
         rows = LogRows(joint.first * paired.first / 2, chances(joint), scale)
         columns = LogRows(joint.second * paired.second / 2, chances(joint.mirror), scale, paired=paired)
         return Total(pull, rows, columns, constant=scale)
+
+    def ideal(self, joint: Joint) -> Ideal:
+        logits = log_ratio(joint.weights, joint.product, joint.paired.counts)
+        if self.batch is not None:
+            ended = Ideal(logits, 0.0, None).ended
+            return Ideal(logits, self.objective(joint).value(self.temperature * ended), None)
+        mass = joint.weights * joint.paired.counts
+        return Ideal(logits, -float(np.sum(mass * np.where(mass > 0, logits, 0.0))), None)
 
 
 def chances(joint: Joint) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

@@ -23,6 +23,7 @@ import numpy as np
 
 from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.cross import CrossObjective, Joint, Softplus
+from geomsolve.objectives.ideal import Ideal, log_ratio
 from geomsolve.pair_losses.base import PairLoss, register
 from geomsolve.pair_losses.parameters import BATCH, BIAS, NEGATIVES, TEMPERATURE
 from geomsolve.registry import parameter
@@ -45,6 +46,15 @@ class Siglip(PairLoss):
     def objective(self, joint: Joint) -> CrossObjective:
         counts = joint.paired.counts
         return Softplus(joint.weights * counts, self.negatives(joint) * counts, 1 / self.temperature, self.bias)
+
+    def ideal(self, joint: Joint) -> Ideal | None:
+        near, far, counts = joint.weights, self.negatives(joint), joint.paired.counts
+        if np.any((near + far == 0) & (counts > 0)):
+            return None  # some pairs may have any logit
+        logits = log_ratio(near, far, counts)
+        cost = near * np.logaddexp(0, np.where(near > 0, -logits, 0.0))
+        charge = far * np.logaddexp(0, np.where(far > 0, logits, 0.0))
+        return Ideal(logits, float(np.sum(counts * (cost + charge))), self.bias)
 
     def negatives(self, joint: Joint) -> FloatArray:
         """nu (m_x, m_y + 1) of one pair of each kind."""

@@ -99,6 +99,14 @@ class Sides:
         pull[m + h, -2:] = turn * point[g, -2:]
         return pull
 
+    def beside(self, point: FloatArray) -> tuple[float, FloatArray]:
+        """What is added to F that is no function of the cosines between the sides, and its gradient."""
+        return 0.0, np.zeros_like(point)
+
+    def beside_bend(self, step: FloatArray) -> FloatArray:
+        """The Hessian of that, applied to a ``step``."""
+        return np.zeros_like(step)
+
     def start(self, width: int, seed: int, near: FloatArray | None = None, nudge: float = NUDGE) -> FloatArray:
         """Rows at random, or ``near`` some."""
         rows = self.paired.n_first + self.paired.n_second
@@ -135,12 +143,14 @@ class Spot:
         """The spot at rows ``point``."""
         cross = sides.cross(point, point)
         value, slope = sides.objective.evaluate(cross)
-        pull = sides.pull(slope, point)
+        more, push = sides.beside(point)
+        pull = sides.pull(slope, point) + push
         radial = np.sum(pull * point, axis=1, keepdims=True)
         size = sides.objective.forces(cross)
         forces = np.concatenate([size.sum(axis=1), sides.paired.flip(size).sum(axis=1)])[:, None]
+        forces = forces + np.linalg.norm(push, axis=1, keepdims=True)
         weights = np.maximum(forces, np.finfo(float).tiny + 1e-30 * forces.max())
-        return cls(sides, point, cross, value, slope, pull - radial * point, radial, weights)
+        return cls(sides, point, cross, value + more, slope, pull - radial * point, radial, weights)
 
     @property
     def residual(self) -> float:
@@ -213,6 +223,7 @@ class Model:
         spot, sides = self.spot, self.spot.sides
         change = sides.cross(step, spot.point) + sides.cross(spot.point, step)
         image = sides.pull(self.curvature(change), spot.point) + sides.pull(spot.slope, step)
+        image += sides.beside_bend(step)
         return tangent(spot.point, image - spot.radial * step)
 
     def step(self, radius: float) -> tuple[FloatArray, float, float]:
@@ -259,14 +270,14 @@ def tangent(point: FloatArray, vector: FloatArray) -> FloatArray:
     return np.asarray(vector - np.sum(vector * point, axis=1, keepdims=True) * point)
 
 
-def descend(spot: Spot, limit: int = MAX_STEPS) -> tuple[Spot, int]:
+def descend(spot: Spot, limit: int = MAX_STEPS, residual: float = RESIDUAL) -> tuple[Spot, int]:
     """Trust-region steps until rows balance to rounding or nothing moves any more; returns the spot and the steps."""
     largest = 4 * sqrt(float(spot.weights.sum()))
     radius = largest / 8
     best, idle = spot.residual, 0
     model: Model | None = None
     for count in range(limit):
-        if spot.residual <= RESIDUAL or idle >= PATIENCE or radius < 1e-14 * largest:
+        if spot.residual <= residual or idle >= PATIENCE or radius < 1e-14 * largest:
             return spot, count
         model = model or Model.of(spot)
         step, predicted, length = model.step(radius)

@@ -1,0 +1,107 @@
+"""The modality gap of the optimum, its range over all optima, and what it costs to force one.
+
+What all optima have in common decides how the range is found.  Where the floor of the loss is reached they are all
+vectors with the ideal cosines: two semidefinite programs.  Where the optimum is the only one, there is nothing to ask.
+Else the loss is tilted towards a larger and a smaller gap (``proof/modality_gap.py``), as it is to force one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomsolve.analyses.attainable import Attained, ideal_cosines
+from geomsolve.gram.paired import PairedGram
+from geomsolve.objectives.cross import CrossObjective, Joint
+from geomsolve.pair_losses import PairLoss
+from geomsolve.proof.modality_gap import GapProblem, GapRange, Solve, forced, optimal_range, prices
+from geomsolve.solvers.attainable import gap_range
+from geomsolve.solvers.leaning import solve_leaning
+
+MOST = 48
+"""Kinds of points up to which the loss is tilted."""
+
+PUBLISHED = 0.82
+"""The modality gap of CLIP that is most quoted (Liang et al. 2022)."""
+
+
+@dataclass(frozen=True)
+class ModalityGap:
+    """``value`` of the optimum that is shown.  No optimum has a gap outside [``low``, ``high``], which is proven; None
+    where that was not worked out.  ``exact``: the range is tight.
+
+    ``forced`` to at least this, the loss rises by ``price`` nats, and by no less than ``at_least``; ``curve`` are pairs
+    of a gap and its price.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    exact: bool
+    forced: float | None = None
+    price: float | None = None
+    at_least: float | None = None
+    curve: tuple[tuple[float, float], ...] | None = None
+
+
+def modality_gap(
+    loss: PairLoss,
+    joint: Joint,
+    objective: CrossObjective,
+    optimum: PairedGram,
+    attained: Attained,
+    *,
+    only: bool,
+    gap: float | None,
+    seed: int = 0,
+) -> ModalityGap:
+    """The modality gap of ``optimum``; ``only``: no other is.  ``gap`` is to be forced."""
+    sides = sides_of(joint, objective)
+    value = float(np.sqrt(max(sides.square(optimum), 0.0)))
+    g, h, _ = joint.paired.several
+    if sides.short[g].any() or sides.short[joint.paired.n_first + h].any():  # which are tilted one by one
+        first, cross, second = joint.paired.lift(optimum)
+        joint = joint.apart()
+        optimum = PairedGram(np.diag(first), first, np.diag(second), second, joint.paired.reduce_cross(cross))
+        sides = sides_of(joint, loss.objective(joint))
+
+    def solve(tilt: float, near: PairedGram) -> PairedGram:
+        return solve_leaning(sides, tilt, near, seed=seed)
+
+    found = _range(loss, joint, sides, solve, optimum, attained, only=only)
+    low, high, exact = (None, None, False) if found is None else (found.low, found.high, found.exact)
+    if gap is None:
+        return ModalityGap(value, low, high, exact)
+    price = forced(sides, solve, optimum, gap)
+    curve = tuple(prices(sides, solve, optimum))
+    return ModalityGap(value, low, high, exact, gap, price.price, price.at_least, curve)
+
+
+def sides_of(joint: Joint, objective: CrossObjective) -> GapProblem:
+    """The two sides with the weights of their points; those that stand for several given ones may be shorter than 1."""
+    given = np.concatenate([joint.first_given, joint.second_given])
+    return GapProblem(objective, joint.paired, np.concatenate([joint.first, -joint.second]), given > 1)
+
+
+def _range(
+    loss: PairLoss,
+    joint: Joint,
+    sides: GapProblem,
+    solve: Solve,
+    optimum: PairedGram,
+    attained: Attained,
+    *,
+    only: bool,
+) -> GapRange | None:
+    ideal = loss.ideal(joint)
+    if attained.reached and ideal is not None:
+        cosines = ideal_cosines(loss, ideal)
+        low, high, exact = gap_range(
+            joint.paired, cosines, sides.centre, short=sides.short.astype(float), loose=ideal.bias is None
+        )
+        return GapRange(float(np.sqrt(max(low, 0.0))), float(np.sqrt(min(max(high, 0.0), 4.0))), exact)
+    if only and not sides.short.any():
+        value = float(np.sqrt(max(sides.square(optimum), 0.0)))
+        return GapRange(value, value, True)
+    return optimal_range(sides, solve, optimum) if sides.sizes.size <= MOST else None
