@@ -43,7 +43,9 @@ def test_published_prices_of_clean_pairs(gap, value):
     assert 0 <= found.price - found.at_least <= 1e-11
 
 
-@pytest.mark.parametrize(("k", "temperature", "gap"), [(4, 0.2, 0.5), (100, 0.1, 1.2), (4, 0.05, 0.5)])
+@pytest.mark.parametrize(
+    ("k", "temperature", "gap"), [(4, 0.2, 0.5), (100, 0.1, 1.2), pytest.param(4, 0.05, 0.5, marks=pytest.mark.slow)]
+)
 def test_balanced_clean_pairs_in_closed_form(k, temperature, gap):
     """A gap shrinks what tells a pair from others to K/(K-1) (1 - g^2/4)."""
 
@@ -56,6 +58,7 @@ def test_balanced_clean_pairs_in_closed_form(k, temperature, gap):
     assert found.at_least <= loss(gap) - loss(0) + 1e-14
 
 
+@pytest.mark.slow
 def test_the_range_where_the_optimum_is_the_only_one():
     sides, optimum, solve = set_up(clip(1.0), Joint.of(JOINT))
     found = optimal_range(sides, solve, optimum)
@@ -65,6 +68,7 @@ def test_the_range_where_the_optimum_is_the_only_one():
     assert found.high - found.low <= 1e-6
 
 
+@pytest.mark.slow
 def test_tilting_and_the_programs_at_the_floor_agree():
     """Two routes to the same range: 2 sqrt(1 - tau / tau*)."""
     loss, joint = clip(0.2), Joint.classes(Orbits.equal(4), 0.1)
@@ -124,6 +128,7 @@ def random_gram(paired, rng):
     return PairedGram(one, x @ x.T, two, y @ y.T, paired.reduce_cross(x @ y.T))
 
 
+@pytest.mark.slow
 def test_no_vectors_are_below_what_is_proven(rng):
     """Of every tilt, and so of every price and range; also where a bound is taken far from the tilted optimum."""
     joint = Joint.of(JOINT)
@@ -140,6 +145,7 @@ def test_no_vectors_are_below_what_is_proven(rng):
             assert excess(sides.objective, optimum.cross, other.cross) >= price.at_least
 
 
+@pytest.mark.slow
 def test_the_curve_is_convex_in_the_square_and_ends_at_opposite_points():
     sides, optimum, solve = set_up(clip(0.5), Joint.classes(Orbits.of((0.7, 0.2, 0.1))))
     curve = prices(sides, solve, optimum)
