@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -83,6 +84,26 @@ def test_enclosures_hold_what_they_should(text, low, width):
         room = 1e-9 * (1 + np.abs(known)) if known.size else known  # rounding of the numbers, not of the enclosure
         assert np.all(enclosure.low <= known + room)
         assert np.all(known - room <= enclosure.high)
+
+
+@pytest.mark.parametrize("text", CONVEX)
+def test_enclosures_hold_exact_values(text):
+    """At single points, where they are narrowest, against many digits, with no room for rounding."""
+    mp = pytest.importorskip("mpmath")
+    space = {name: getattr(mp, name) for name in ("exp", "expm1", "log", "log1p", "log10", "sqrt", "sin", "cos")}
+    space |= {"sinh": mp.sinh, "cosh": mp.cosh, "tanh": mp.tanh, "arctan": mp.atan, "square": lambda v: v**2}
+    space |= {"exp2": lambda v: mp.mpf(2) ** v, "log2": lambda v: mp.log(v, 2), "pi": mp.mpf(math.pi)}
+    space |= {"logaddexp": lambda a, b: mp.log(mp.exp(a) + mp.exp(b))}
+    numbers = re.sub(r"(?<![a-z\d])(\d*\.\d+)", r"number('\1')", text.replace("np.", ""))
+    points = np.array([-0.93, -0.21, 0.37, 0.88])
+    node = read_expression(text)
+    with mp.workdps(300):
+        space["number"] = lambda s: mp.mpf(float(s))  # what is meant is the number that Python reads
+        for i, enclosure in enumerate(on_cells(node, points, points)):
+            for x, low, high in zip(points, enclosure.low, enclosure.high, strict=True):
+                exact = mp.diff(lambda v: eval(numbers, dict(space), {"x": v}), mp.mpf(float(x)), i)
+                assert mp.mpf(float(low)) <= exact <= mp.mpf(float(high))
+                assert high - low <= 1e-10 * (1 + abs(high))
 
 
 @pytest.mark.parametrize(
