@@ -38,6 +38,7 @@ TEN = [
     {"props": (0.5, 0.3, 0.2), "loss": {"name": "triplet", "margin": 1.8}},
     {"props": (0.6, 0.25, 0.15), "loss": {"name": "sigmoid", "temperature": 0.5, "bias": 1.0}},
     {"props": (0.5, 0.3, 0.2), "loss": {"name": "spectral"}},
+    {"props": (0.5, 0.3, 0.2), "loss": {"name": "pairwise", "psi": "exp(2*x)", "sampling": "iid"}},
     {"props": (0.5, 0.3, 0.2), "loss": {"name": "align-uniform"}},
     {"props": (0.5, 0.3, 0.2), "loss": {"name": "weince", "temperature": 0.5, "delta": 0.1}},
 ]

@@ -160,6 +160,24 @@ def test_equal_angles_below_ninety_degrees_are_exact():
         assert report.unique is True
 
 
+def test_ranges_above_the_frame(run):
+    """The largest cosine of a pair within the slack, by the program written down."""
+    p, slack = np.array([0.7, 0.2, 0.1]), 1e-3
+    asked = ("--props", "0.7,0.2,0.1", "--nonnegative", "-t", "0.5", "--slack", slack, "--json")
+    ranges = run("imbalance", *asked).json["ranges"]
+    best = sum(q * log(q + (1 - q) * exp(-2)) for q in p)
+    for pair in ranges["pairs"]:
+        a, b = (int(name) - 1 for name in pair["classes"])
+        gram = cp.Variable((3, 3), PSD=True)
+        cost = sum(p[c] * cp.log_sum_exp(2 * (gram[c] - 1) + np.log(p)) for c in range(3))
+        held = [cp.diag(gram) == 1, gram >= 0, cost <= best + slack]
+        assert pair["low"] == 0
+        assert pair["certified"]
+        highest = cp.Problem(cp.Maximize(gram[a, b]), held).solve(solver="CLARABEL")
+        assert pair["high"] == pytest.approx(highest, abs=1e-6)
+    assert ranges["minority_mean"] is None
+
+
 def test_solvers_that_know_no_such_constraint_are_refused():
     with pytest.raises(InputError, match="any sign"):
         solve(Imbalance(props=(0.7, 0.3), nonnegative=True, solver="dual"))
@@ -184,9 +202,12 @@ def test_commands(run, tmp_path):
         refused = run(command, *asked)
         assert refused.code == 2
         assert "never opposite" in refused.stderr
-    refused = run("imbalance", *asked, "--slack", "1e-3")
+    soft = ("--loss", "soft-supcon", "--epsilon", "0.2", "-t", "0.5")
+    refused = run("imbalance", *asked, *soft, "--slack", "1e-3")
     assert refused.code == 2
-    assert "features of any sign" in refused.stderr
+    assert "around the orthogonal frame" in refused.stderr
+    swept = run("sweep", *asked, "--over", "temperature=0.5,1", "--slack", "1e-4", "--json").json
+    assert all(0 < row["widest"] < 0.01 for row in swept["rows"])
 
 
 def test_limited_dimension(run):

@@ -24,7 +24,7 @@ from geomsolve.analyses.check_report import CheckReport, Descent, Loosest
 from geomsolve.analyses.imbalance import geometry
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.prediction import Prediction
-from geomsolve.analyses.ranges import PairRange, widest_range
+from geomsolve.analyses.ranges import PairRange, range_above_frame, range_around, widest_range
 from geomsolve.analyses.realizable import realizable, target_of, weighting_of
 from geomsolve.analyses.realizable_report import RealizableReport
 from geomsolve.descent import require
@@ -117,12 +117,18 @@ def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) 
 
 def loosest_of(problem: Check | CheckWeighting, predicted: Prediction, found: Descent) -> Loosest | None:
     """The cosine that the loss says least about, at the excess that descent left or at :data:`SEEN`."""
-    if not isinstance(problem, Check) or predicted.limited or not predicted.convex or problem.question.nonnegative:
+    if not isinstance(problem, Check) or predicted.limited or not predicted.convex:
+        return None
+    held = problem.question.nonnegative
+    if held and predicted.structure != "orthogonal frame":
         return None
     if predicted.structure == "degenerate":
         return None
+    around = range_above_frame if held else range_around
     slack = max(SEEN, found.value - predicted.value + 2 * found.standard_error)
-    (a, b), range_ = widest_range(loss_of(problem.question).objective, predicted.orbits, predicted.cosines, slack)
+    (a, b), range_ = widest_range(
+        loss_of(problem.question).objective, predicted.orbits, predicted.cosines, slack, around
+    )
     return Loosest(slack, PairRange((predicted.names[a], predicted.names[b]), float(predicted.gram[a, b]), range_))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from geomsolve.analyses.merging import structure_at
 from geomsolve.analyses.named import loss_of
-from geomsolve.analyses.nonnegative import hold, proven_for
+from geomsolve.analyses.nonnegative import hold, proven_for, refuse_other_ranges
 from geomsolve.analyses.ranges import Ranges, ranges, refuse_ranges
 from geomsolve.analyses.remedies import Remedy, remedy
 from geomsolve.gram.orbits import Orbits
@@ -261,6 +261,10 @@ def nonnegative(problem: Imbalance, loss: Loss, orbits: Orbits) -> ImbalanceRepo
     """
     held = hold(loss, orbits, solver=problem.solver, tolerance=problem.tolerance, seed=problem.seed, dim=problem.dim)
     objective, cosines = loss.objective(held.orbits), held.answer.solution.cosines
+    near = None
+    if problem.slack is not None:
+        refuse_other_ranges(held)
+        near = ranges(loss.objective, orbits, cosines, problem.class_names, problem.slack, problem.wanted, frame=True)
     return ImbalanceReport(
         problem=understood(problem, loss=loss.written),
         names=problem.class_names,
@@ -276,6 +280,7 @@ def nonnegative(problem: Imbalance, loss: Loss, orbits: Orbits) -> ImbalanceRepo
         dimension_limited=held.limited,
         convex=objective.below is None,
         given=tuple(problem.loss.parameters),
+        ranges=near,
         expectation=objective.expectation or None,
         drawn_mean=objective.drawn_mean(cosines, problem.seed),
         nonnegative=held.plain,

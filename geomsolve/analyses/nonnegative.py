@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify
 from geomsolve.losses import Loss
@@ -79,6 +80,16 @@ def only_one(loss: Loss, objective: Objective, orbits: Orbits, found: Nonnegativ
         gap=found.answer.certificate.gap,
     )
     return True if alone else None  # another optimum might have a negative cosine
+
+
+def refuse_other_ranges(held: Held) -> None:
+    """Raise :class:`InputError` where the ranges of cosines are not worked out: away from the orthogonal frame."""
+    if held.found.how != "frame":
+        raise InputError(
+            "with non-negative features ranges are worked out around the orthogonal frame, which is not the optimum "
+            "here; leave the slack out",
+            field="slack",
+        )
 
 
 def proven_for(assumption: str) -> str:

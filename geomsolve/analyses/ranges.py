@@ -19,6 +19,7 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.base import Objective
 from geomsolve.proof.collapse import has_majority
+from geomsolve.proof.nonnegative import frame_range
 from geomsolve.proof.ranges import Range, mean_weights, pair_range, range_of
 from geomsolve.solvers.choose import minimise
 
@@ -36,6 +37,9 @@ TIED = 1e-6
 
 Bind = Callable[[Orbits], Objective]
 """The objective for given orbits of the same classes."""
+
+Around = Callable[[Bind, Orbits, FloatArray, float, tuple[int, int]], Range]
+"""The range of one cosine: :func:`range_around`, or :func:`range_above_frame`."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +104,11 @@ def ranges(
     wanted: Sequence[tuple[int, int]],
     *,
     samples: bool = False,
+    frame: bool = False,
 ) -> Ranges:
     """Ranges around the optimum ``cosines`` (m, m); ``wanted`` pairs of class positions besides those chosen here.
 
+    ``frame``: of non-negative features, whose optimum is the orthogonal frame; no mean is then asked about.
     ``samples``: what is arranged are samples of distinct labels, not classes.  Pairs of equal labels then are left out,
     and no label is a majority.  Raises :class:`InputError` for a loss that is not convex or does not depend on the
     geometry.
@@ -114,12 +120,12 @@ def ranges(
         places = [(a, b) for a, b in places if orbits.index[a] != orbits.index[b]]
     closest = smallest_angle(orbits, cosines, samples=samples)
     places += [pair for pair in dict.fromkeys([*wanted, *closest]) if pair not in places]
-    found = {}
+    found, around = {}, range_above_frame if frame else range_around
     for a, b in places:
         cosine = float(cosines[orbits.index[a], orbits.index[b]])
-        found[a, b] = PairRange((names[a], names[b]), cosine, range_around(bind, orbits, cosines, slack, (a, b)))
+        found[a, b] = PairRange((names[a], names[b]), cosine, around(bind, orbits, cosines, slack, (a, b)))
     mean = None
-    if has_majority(orbits) and not samples:
+    if has_majority(orbits) and not samples and not frame:
         chosen = (np.arange(orbits.n_orbits) > 0).astype(np.float64)
         minorities = [(a, b) for a, b in found if orbits.index[a] > 0 and orbits.index[b] > 0]
         if orbits.n_classes == 3:  # the mean is of one pair
@@ -137,10 +143,18 @@ def range_around(bind: Bind, orbits: Orbits, cosines: FloatArray, slack: float, 
     return pair_range(bind(apart), apart, *pair, orbits.expand(cosines, apart), slack, minimise)
 
 
-def widest_range(bind: Bind, orbits: Orbits, cosines: FloatArray, slack: float) -> tuple[tuple[int, int], Range]:
+def range_above_frame(bind: Bind, orbits: Orbits, cosines: FloatArray, slack: float, pair: tuple[int, int]) -> Range:
+    """The same for non-negative features, whose optimum ``cosines`` is the orthogonal frame."""
+    apart = orbits.apart(pair)
+    return frame_range(bind(apart), apart, *pair, slack)
+
+
+def widest_range(
+    bind: Bind, orbits: Orbits, cosines: FloatArray, slack: float, around: Around = range_around
+) -> tuple[tuple[int, int], Range]:
     """The pair that the loss says least about, by position, and its range; see :func:`asked_about`."""
     pairs = asked_about(bind(orbits), orbits, cosines)
-    found = {pair: range_around(bind, orbits, cosines, slack, pair) for pair in pairs}
+    found = {pair: around(bind, orbits, cosines, slack, pair) for pair in pairs}
     widest = max(pairs, key=lambda pair: found[pair].width)
     return widest, found[widest]
 

@@ -21,8 +21,8 @@ import numpy as np
 from geomsolve.analyses.imbalance import SAME, best_in_dimension, flat_limit
 from geomsolve.analyses.merging import structure_at
 from geomsolve.analyses.named import loss_of
-from geomsolve.analyses.nonnegative import hold, proven_for
-from geomsolve.analyses.ranges import all_asked, refuse_ranges, widest_range
+from geomsolve.analyses.nonnegative import hold, proven_for, refuse_other_ranges
+from geomsolve.analyses.ranges import Around, all_asked, range_above_frame, range_around, refuse_ranges, widest_range
 from geomsolve.analyses.threshold import UNITS, Classes, collapse_changes, path_over, with_majority
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
@@ -164,9 +164,7 @@ def sweep(problem: Sweep) -> SweepReport:
         entry = row(problem, varied, orbits, answer, None if dim is None else int(dim))
         if problem.slack is not None:
             refuse_ranges(objective)
-            pair, range_ = widest_range(varied.objective, orbits, answer.solution.cosines, problem.slack)
-            entry |= {"widest": range_.width, "widest_pair": [problem.class_names[a] for a in pair]}
-            entry["widest_complete"] = all_asked(orbits)
+            entry |= widest(problem, varied, orbits, answer)
         rows.append({**point, **entry})
     return SweepReport(
         problem=understood(problem, loss=loss.written),
@@ -203,7 +201,22 @@ def nonnegative_row(problem: Sweep, loss: Loss, orbits: Orbits, dim: float | Non
     whole = None if dim is None else int(dim)
     held = hold(loss, orbits, solver=problem.solver, tolerance=problem.tolerance, seed=problem.seed, dim=whole)
     found = figures(problem, held.orbits, held.answer, held.structure, held.rank, None)
+    if problem.slack is not None:
+        refuse_ranges(loss.objective(orbits))
+        refuse_other_ranges(held)
+        found |= widest(problem, loss, orbits, held.answer, range_above_frame)
     return {**found, "exact": held.found.exact}
+
+
+def widest(problem: Sweep, loss: Loss, orbits: Orbits, answer: Answer, around: Around = range_around) -> dict[str, Any]:
+    """The pair whose cosine ranges farthest around an answer, within the slack."""
+    assert problem.slack is not None
+    pair, range_ = widest_range(loss.objective, orbits, answer.solution.cosines, problem.slack, around)
+    return {
+        "widest": range_.width,
+        "widest_pair": [problem.class_names[a] for a in pair],
+        "widest_complete": all_asked(orbits),
+    }
 
 
 def figures(

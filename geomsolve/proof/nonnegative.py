@@ -15,6 +15,14 @@ At the orthogonal frame G = I, <N, G> = 0 for every N; N = max(D, 0) leaves S = 
 if raising any cosine from 0 raises F: for every loss that only drives classes apart, whatever their proportions.  It is
 the only optimum if raising any one does so strictly.
 
+How far may a cosine rise above the frame at a loss F(I) + eps?  Let P be the frame with that one cosine, of a and b, at
+such a t that F(P) = F(I) + eps, and D the slope at P, of which only D_ab is sure to be positive.  By convexity, and as
+0 <= G'_cd <= 1, every G' within that loss has
+
+    G'_ab <= t + (F(I) + eps - F(P) + sum of max(-D_cd, 0) over all other pairs) / D_ab,
+
+and P attains t.  For a loss that only drives classes apart that sum is 0, and the range is [0, t].
+
 In orbit form N is given as sums over the pairs of two orbits, as slopes are: N_gh ``multipliers`` (m, m).
 """
 
@@ -30,6 +38,7 @@ from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.tilted import Tilted
 from geomsolve.proof.certificate import TOLERANCE, Certificate, certify, tighten
+from geomsolve.proof.ranges import MEETS, Range
 
 FALLING = 1e-12
 """Slopes at the frame, relative to the largest, down to which those that fall are rounding."""
@@ -92,3 +101,28 @@ def frame_is_unique(objective: Objective, orbits: Orbits) -> bool | None:
         if objective.value(other) <= value:
             return False
     return None
+
+
+def frame_range(objective: Objective, orbits: Orbits, a: int, b: int, slack: float) -> Range:
+    """How far the cosine of classes ``a`` and ``b``, which stand alone in their orbits, may be at a loss of at most
+    ``slack`` above that of the orthogonal frame, which is optimal; see the module."""
+    g, h = orbits.index[a], orbits.index[b]
+    most = objective.value(frame(orbits)) + slack
+
+    def at(cosine: float) -> FloatArray:
+        cosines = frame(orbits)
+        cosines[g, h] = cosines[h, g] = cosine
+        return cosines
+
+    if objective.value(at(1.0)) <= most:
+        return Range(0.0, 1.0, True)
+    from scipy.optimize import brentq  # here, since only these ranges need it
+
+    reached = float(brentq(lambda t: objective.value(at(t)) - most, 0.0, 1.0, xtol=1e-14))
+    minorant = objective.minorant(at(reached))
+    slopes = np.where(orbits.pairs > 0, minorant.slope + minorant.slope.T, 0.0) / 2
+    rise = 2 * float(slopes[g, h])
+    slopes[g, h] = slopes[h, g] = 0.0
+    left = max(most - minorant.value, 0.0) + float(np.maximum(-slopes, 0.0).sum())
+    high = min(1.0, reached + left / rise) if rise > 0 else 1.0
+    return Range(0.0, high, high - reached <= MEETS)

@@ -27,7 +27,7 @@ class Imbalance(ClassProblem, LossProblem):
 
     @model_validator(mode="after")
     def _ranges_make_sense(self) -> Imbalance:
-        check_slack(self.slack, self.pairs, self.dim is not None, self.nonnegative)
+        check_slack(self.slack, self.pairs, self.dim is not None)
         try:
             self.wanted  # noqa: B018
         except ValueError as error:

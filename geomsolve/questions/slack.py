@@ -46,16 +46,12 @@ Nonnegative = Annotated[
 """The field of features after a ReLU."""
 
 
-def check_slack(
-    slack: float | None, pairs: Sequence[tuple[str, str]] | None, limited: bool, nonnegative: bool = False
-) -> None:
-    """ValueError for pairs without a slack, or a slack where dimensions are ``limited`` or features ``nonnegative``."""
+def check_slack(slack: float | None, pairs: Sequence[tuple[str, str]] | None, limited: bool) -> None:
+    """ValueError for pairs without a slack, or a slack where dimensions are ``limited``."""
     if pairs is not None and slack is None:
         raise ValueError("pairs have ranges only at a loss above the optimum; give the slack too")
     if slack is not None and limited:
         raise ValueError("ranges hold for embeddings of any dimension; leave the dimension or the slack out")
-    if slack is not None and nonnegative:
-        raise ValueError("ranges are worked out for features of any sign; leave nonnegative or the slack out")
 
 
 def positions(pairs: Sequence[tuple[str, str]] | None, names: Sequence[str], what: str) -> list[tuple[int, int]]:

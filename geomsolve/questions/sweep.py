@@ -86,7 +86,7 @@ class Sweep(EqualClassProblem, LossProblem):
 
     @model_validator(mode="after")
     def _ranges_know_no_dimension(self) -> Sweep:
-        check_slack(self.slack, None, self.dim is not None or "dim" in self.over, self.nonnegative)
+        check_slack(self.slack, None, self.dim is not None or "dim" in self.over)
         return self
 
     @model_validator(mode="after")
