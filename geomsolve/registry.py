@@ -289,7 +289,14 @@ EPSILON = Parameter(
     "E",
     "Weight of pairs from different classes, against 1 within a class.",
 )
-BATCH = Parameter("batch", ("--batch",), whole(2), "B", "Samples in a random batch (default: the population limit).")
+BATCH = Parameter(
+    "batch",
+    ("--batch",),
+    whole(2),
+    "B",
+    "Samples in a random batch (default: the population limit).",
+    also=(Synonym("--batch-size"),),
+)
 VIEWS = Parameter("views", ("--views",), whole(1), "V", "Augmented views of each sample in a batch (default 2).")
 REPLACEMENT = Parameter(
     "replacement",

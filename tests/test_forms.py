@@ -70,6 +70,7 @@ def test_the_command_takes_them(run):
     ("text", "names"),
     [
         *((f"@{name}", "cat dog") for name in ("counts.csv", "plain.csv", "swapped.csv", "counts.txt", "colons.txt")),
+        ("counts.csv", "cat dog"),
         *((text, "cat dog") for text in ("@counts.json", "@series.csv", "@counts.csv:class,count", "cat:500,dog:100")),
         *((text, "1 2") for text in ("@counts.csv:count", "@list.json", "[500, 100]", "500;100")),
         ("@ids.csv", "0 1"),
@@ -167,9 +168,11 @@ def test_labels_do_not_make_samples_their_own_classes(files):
         ({"props": "a:1,b:2", "names": "c,d"}, "names", "the names stand in props already"),
         ({"labels": "a,a"}, "labels", "all labels are 'a'; one class has no geometry"),
         ({"labels": "nowhere.txt"}, "labels", "there is no file 'nowhere.txt'"),
-        ({"labels": "@y.csv"}, "labels", "name one"),
+        ({"labels": "@y.csv"}, "labels", "name one, as in y.csv:label"),
         ({"labels": 3}, "labels", "one a sample"),
         ({"labels": "@counts.json"}, "labels", "wanted labels"),
+        ({"labels": "cat:500,dog:100"}, "labels", "give them as counts or props"),
+        ({"props": "70/20/10"}, "props", "write numbers with commas between them"),
         ({"labels": "a,b", "counts": [1, 2]}, "", "found counts and labels"),
     ],
 )
@@ -212,6 +215,7 @@ def test_a_list_in_several_words(run):
     shown = run("imbalance", "--props", "0.7", "0.2", "0.1")
     assert shown.code == 2
     assert "write a list as one word, without blanks: --props 0.7,0.2,0.1" in shown.stderr
+    assert "--props .7,.3" in run("imbalance", "--props=.7", ".3").stderr
     shown = run("imbalance", "--props", "[0.7,", "0.2,", "0.1]", "-t", "1")
     assert "--props 0.7,0.2,0.1" in shown.stderr
 
@@ -261,6 +265,8 @@ def test_levels_by_the_names_of_libraries(run):
         answer = run("levels", "--loss", "clip", "--batch", "128", *flags, "--json").json
         assert answer["collapse"] == pytest.approx(4.852030263919617, abs=1e-9)
         assert answer["problem"]["loss"]["temperature"] == pytest.approx(0.07, rel=1e-9)
+    answer = run("levels", "--loss", "clip", "--batch_size", "128", "--logit_scale", "100", "--json").json
+    assert (answer["problem"]["batch"], answer["problem"]["loss"]["temperature"]) == (128, 0.01)
     answer = run("levels", "--loss", "MoCo", "--queue", "65536", "--temp", "0.07", "--json").json
     assert answer["collapse"] == pytest.approx(np.log(65537), abs=1e-9)
 

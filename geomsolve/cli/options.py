@@ -99,12 +99,14 @@ class ChoiceOption(click.Option):
 def separated(args: Sequence[str]) -> str:
     """A hint for a list whose entries stand as words of their own behind a flag; '' where there is none."""
     for at, word in enumerate(args):
-        if not re.fullmatch("--[a-z-]+", word):
+        flag, equals, first = word.partition("=")
+        if not re.fullmatch("--[a-z-]+", flag):
             continue
-        entries = list(itertools.takewhile(lambda each: not each.startswith("--"), args[at + 1 :]))
+        entries = list(itertools.takewhile(lambda each: not each.startswith("-"), args[at + 1 :]))
+        entries = [first, *entries] if equals else entries
         if len(entries) > 1:
             joined = ",".join(entry.strip("[](),") for entry in entries)
-            return f"write a list as one word, without blanks: {word} {joined}"
+            return f"write a list as one word, without blanks: {flag} {joined}"
     return ""
 
 
@@ -122,7 +124,7 @@ class Command(click.Command):
             raise click.UsageError(f"{error.message}; {hint}", ctx) from None
 
     def in_own_words(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
-        """``args`` with the synonyms of flags (``registry.Synonym``) as the flags that they stand for."""
+        """``args`` with the synonyms of flags (``registry.Synonym``) as the flags that they stand for, and - for _."""
         params = self.get_params(ctx)
         taken = {flag for option in params for flag in option.opts}
         registries = [option.registry for option in params if isinstance(option, ChoiceOption)]
@@ -136,8 +138,10 @@ class Command(click.Command):
         found, words = [], iter(args)
         for word in words:
             flag, equals, value = word.partition("=")
+            if flag.startswith("--") and "_" in flag and flag not in taken:
+                flag = flag.replace("_", "-")
             if flag not in meant:
-                found.append(word)
+                found.append(flag + equals + value)
                 continue
             own, synonym = meant[flag]
             if not equals:

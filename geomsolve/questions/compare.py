@@ -36,7 +36,7 @@ class Compare(LossProblem):
     def _read_labels(cls, value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, Classes):
             return value
-        classes = read_classes(_name(value, "labels"), info.data.get("base"))
+        classes = read_classes(_name(value, "labels").removeprefix("@"), info.data.get("base"))
         if len(classes.names) < 2:
             raise ValueError(f"all labels are {classes.names[0]!r}; one class has no geometry")
         return classes

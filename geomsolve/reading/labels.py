@@ -130,7 +130,7 @@ def _position(source: Source, key: str) -> int:
         return positions[0]
     if source.beside:
         named = [i for i, column in enumerate(source.columns) if not is_unnamed(column, i, source)]
-        return source.only(named)
+        return source.only(named, likely=LABEL_NAMES)
     flat = [i for i, column in enumerate(source.columns) if column.shape in ((), (1,))]
     return source.only(flat or range(len(source.columns)))
 

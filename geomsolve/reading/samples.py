@@ -12,6 +12,7 @@ counted like any other, and said.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,10 @@ def _of_text(value: Any, base: Path | None) -> Samples:
     labels = _split(text)
     if len(labels) < 2 or is_file((base or Path()) / text):
         return _of_file(text, base, text)
+    if all(re.fullmatch(r".*\S\s*[:=]\s*[0-9._]+%?", label) for label in labels):
+        raise InputError(
+            f"{text!r:.60} are classes with numbers; give them as counts or props, and labels one a sample"
+        )
     return _counted(labels, "the list of labels", text)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from geomsolve.errors import InputError
-from geomsolve.reading.files import content, locate, standard_input
+from geomsolve.reading.files import content, is_file, locate, standard_input
 from geomsolve.reading.lists import ARRAYS, TABLES, read_numbers, words
 from geomsolve.reading.numbers import NoNumberError, expand, is_number, number
 
@@ -59,12 +59,18 @@ def read_shares(value: str | Mapping[Any, Any], base: Path | None = None) -> Sha
     text = value.strip()
     if text == "-":
         return _of_lines(standard_input(base), "standard input")
-    if text.startswith("@"):
-        return _of_file(text, base)
+    if text.startswith("@") or is_file((base or Path()) / text):
+        return _of_file(f"@{text.removeprefix('@')}", base)
     try:
         return _of_text(text, base)
     except NoNumberError as error:
-        raise InputError(f"{error.message}; {AS_LABELS}") from None
+        raise InputError(f"{error.message}; {_instead(text)}") from None
+
+
+def _instead(text: str) -> str:
+    """What to do about text that holds what is no number."""
+    worded = any(word[0].isalpha() for word in words(text) if not is_number(word))
+    return AS_LABELS if worded else "write numbers with commas between them, as in 500,100,20 or 0.7,0.2,0.1"
 
 
 def look_like_labels(values: Sequence[float], least: int = 2) -> bool:

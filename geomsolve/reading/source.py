@@ -113,18 +113,19 @@ class Source:
                 raise InputError(f"{str(self.path)!r} has {times} {self.word}s called {name!r}; give each its own name")
         return [names.index(name) for name in wanted]
 
-    def only(self, candidates: Sequence[int] | None = None, sign: str = "") -> int:
+    def only(self, candidates: Sequence[int] | None = None, sign: str = "", likely: Sequence[str] = ()) -> int:
         """The one column that there is, or that ``candidates`` leave; else an error that lists them.
 
-        ``sign`` is what a user writes before the name of a file.
+        ``sign`` is what a user writes before the name of a file; one of the ``likely`` names is the example.
         """
         left = range(len(self.columns)) if candidates is None else candidates
         if len(left) == 1:
             return left[0]
         if not left:
             raise InputError(f"{str(self.path)!r} holds no {self.word} that fits; it has {self.known}")
+        example = next((i for i in left if self.names[i].lower() in likely), left[0])
         several = "several" if self.beside else f"{len(left)}"
         raise InputError(
-            f"{str(self.path)!r} has {several} {self.word}s: name one, as in {sign}{self.example(left[0])}; "
+            f"{str(self.path)!r} has {several} {self.word}s: name one, as in {sign}{self.example(example)}; "
             f"it has {self.known}"
         )

@@ -49,7 +49,7 @@ class YAware(Weighting):
         "2 sigma / sqrt(temperature). Other kernels have no such rule and are decided case by case, by eigenvalues."
     )
     source: ClassVar[str] = "Dufumier et al. 2021, y-Aware InfoNCE"
-    also: ClassVar[tuple[str, ...]] = ("yaware-infonce", "yaware-contrastive")
+    also: ClassVar[tuple[str, ...]] = ("yaware-infonce", "yaware-contrastive", "gaussian-kernel", "gaussian", "rbf")
 
     sigma: float = parameter(SIGMA, 1.0)
     kernel: str = parameter(KERNEL, "gaussian")
