@@ -102,6 +102,17 @@ def test_one_loss_twice_with_parameters_of_its_own():
     assert json.loads(json.dumps(report.to_dict()))["problem"]["losses"][1] == {"name": "supcon", "sampler": "balanced"}
 
 
+def test_after_a_relu_the_frame_is_the_best_there_is(run):
+    """SupCon gives the orthogonal frame for any proportions; no angle is above 90 degrees."""
+    answer = run("contrast", "--props", "0.7,0.2,0.1", "--losses", "supcon,spectral", "--nonnegative", "--json").json
+    for row in answer["rows"]:
+        assert row["structure"] == "orthogonal frame"
+        assert row["minority_angle_deg"] == pytest.approx(90, abs=1e-6)
+        assert row["simplex_excess"] is None
+        assert 0 < row["width"] <= 1
+    assert "--nonnegative" in answer["rows"][0]["command"]
+
+
 @pytest.mark.slow
 def test_every_loss_there_is_has_a_row_within_eighty_columns(run):
     """A loss that needs more than it was given says what."""

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from geomsolve.analyses.forward import angles_of, fixes, forward
 from geomsolve.analyses.imbalance import ImbalanceReport, geometry
 from geomsolve.analyses.named import loss_of
-from geomsolve.analyses.ranges import by_firmness, range_around
+from geomsolve.analyses.ranges import by_firmness, range_above_frame, range_around
 from geomsolve.analyses.remedies import EQUAL
 from geomsolve.errors import GeomsolveError, InputError, nearest
 from geomsolve.gram.simplex import simplex_cosine
@@ -255,7 +255,7 @@ def row_of(problem: Contrast, entry: LossChoice) -> Row:
     ignored = tuple(key for key in shared if key not in takes)
     stated = {**{key: value for key, value in shared.items() if key in takes}, **entry.parameters}
     try:
-        question = forward(problem, {"name": entry.name, **stated})
+        question = forward(problem, {"name": entry.name, **stated}, nonnegative=problem.nonnegative)
         loss = loss_of(question)
         report = geometry(question)
     except GeomsolveError as error:
@@ -292,15 +292,21 @@ def row_of(problem: Contrast, entry: LossChoice) -> Row:
 def width(question: Imbalance, report: ImbalanceReport, slack: float) -> Width | None:
     """The widest range that a cosine may have at a loss ``slack`` above the optimum.
 
-    None where the loss has kinks or is not convex, depends on nothing, or there are too many distinct proportions.
+    None where the loss has kinks or is not convex, depends on nothing, or there are too many distinct proportions; of
+    non-negative features, where the optimum is not the orthogonal frame.
     """
     loss, orbits, cosines = loss_of(question), report.orbits, report.orbit_cosines
     objective = loss.objective(orbits)
     if not objective.smooth or objective.degenerate or not report.convex or orbits.n_orbits > RANGED_ORBITS:
         return None
+    around = range_around
+    if report.nonnegative is not None:
+        if report.nonnegative["how"] != "frame":
+            return None
+        around = range_above_frame
     pairs = by_firmness(objective, orbits, cosines)
     asked = pairs if len(pairs) <= FEW_PAIRS else pairs[:LOOSEST]
-    found = {pair: range_around(loss.objective, orbits, cosines, slack, pair).width for pair in asked}
+    found = {pair: around(loss.objective, orbits, cosines, slack, pair).width for pair in asked}
     widest = max(asked, key=lambda pair: found[pair])
     names = question.class_names
     return Width(found[widest], (names[widest[0]], names[widest[1]]), len(asked) == len(pairs))

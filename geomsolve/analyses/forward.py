@@ -31,4 +31,6 @@ def fixes(report: ImbalanceReport, objective: Objective) -> bool:
     """Whether the loss fixes the geometry: it is the only optimum or, of a smooth loss, not known not to be."""
     if not report.resolved or report.structure.kind == "degenerate" or report.unique is False:
         return False
+    if report.nonnegative is not None and not report.nonnegative["exact"]:
+        return False
     return report.unique is True or objective.smooth

@@ -26,6 +26,7 @@ from pydantic_core import CoreSchema
 from geomsolve.errors import InputError, nearest
 from geomsolve.questions.base import LossChoice, read_lists
 from geomsolve.questions.classes import ClassProblem
+from geomsolve.questions.slack import Nonnegative
 from geomsolve.reading.lists import read_names
 from geomsolve.registry import LOSSES
 from geomsolve.words import UNSEEN
@@ -64,7 +65,7 @@ class Contrast(ClassProblem):
 
     ``Contrast(props=[0.7, 0.2, 0.1], losses=["supcon", "sigmoid"], loss={"temperature": 0.5})``: ``loss`` holds the
     parameters of each loss that takes them.  ``slack``: nats above the optimum at which the widest range of a cosine
-    is bounded.
+    is bounded.  ``nonnegative``: no coordinate of a feature is negative, as after a ReLU.
     """
 
     kind: Literal["contrast"] = "contrast"
@@ -72,6 +73,7 @@ class Contrast(ClassProblem):
         None, description="losses by name, or all; a common handful unless given"
     )
     loss: Shared = Field(Shared(), description="parameters of each loss that takes them")
+    nonnegative: Nonnegative = False
     slack: float = Field(
         UNSEEN, gt=0, le=100, allow_inf_nan=False, description="nats above the optimum at which cosines are bounded"
     )

@@ -15,6 +15,7 @@ from geomsolve.cli.options import (
     ChoiceOption,
     Command,
     class_options,
+    nonnegative_option,
     output_options,
     solver_options,
     split_parameters,
@@ -42,6 +43,7 @@ SHORT = {"symmetric by proportion": "by proportion", "minority collapse": "colla
     metavar="NAMES|all",
     help="Losses, or all (default: a common handful). Flags of losses hold for each that takes them.",
 )
+@nonnegative_option
 @click.option("--slack", type=float, metavar="EPS", help="Nats above the optimum for the widths (default 1e-4).")
 @solver_options
 @output_options
@@ -116,6 +118,8 @@ def setting(report: ContrastReport) -> str:
     parts = [f"{len(report.names):,} classes, {f'{n:,} of them smaller than the largest' if n else 'equally frequent'}"]
     if shared:
         parts.append(f"{', '.join(shared)} where a loss takes it")
+    if report.problem["nonnegative"]:
+        return f"{'; '.join(parts)}. Features are non-negative, so that no angle is above 90°."
     return f"{'; '.join(parts)}. A regular simplex would have {report.simplex_angle_deg:.1f}° everywhere."
 
 
@@ -172,7 +176,8 @@ def meaning(report: ContrastReport) -> list[str]:
     angle = "Angles are the smallest between two of the smaller classes, and between any two."
     if not any(row.minority_angle_deg is not None for row in solved):
         angle = "Angles are the smallest between any two classes."
-    lines = [f"{angle} Simplex: what equal angles everywhere would lose, in nats."]
+    compared = any(row.simplex_excess is not None for row in solved)
+    lines = [f"{angle} Simplex: what equal angles everywhere would lose, in nats." if compared else angle]
     if any(row.threshold is not None for row in solved):
         lines.append("Collapse: the temperatures at which the smaller classes are one point.")
     slack = number(report.slack, 3)
@@ -187,7 +192,10 @@ def meaning(report: ContrastReport) -> list[str]:
             "angles are hardly the loss's doing."
         )
     if any(not row.fixed for row in solved):
-        lines.append("Open: the loss fixes no angle, as it is equally content with many geometries, or hardly has any.")
+        held = " Non-negative features: or its optimum is only bounded." if report.problem["nonnegative"] else ""
+        lines.append(
+            f"Open: the loss fixes no angle, as it is equally content with many geometries, or hardly has any.{held}"
+        )
     return lines
 
 
