@@ -1,0 +1,281 @@
+"""The optimum of features and classifiers, by their factors: Newton's method on  Y = P R'  and squares  y = t^2.
+
+    minimise  F(Y) / lam + (|P|^2 + |R|^2) / 2 + sum_k (n_k - 1) t_k^2
+
+over the factors P, R (m, m) of the quotient and the roots t (k,) of the contrasts (``objectives/cross_entropy.py``):
+the least that the last two terms can be for a given Y is its nuclear norm.  A stationary point is the optimum unless
+|D| exceeds lam somewhere; then the singular vectors of D there are a direction of descent, along which it goes on.  A
+budget r is met by the multiplier nu for which |Y(nu)|_* = r, which falls in nu: one root.  Margins have a closed form.
+
+The certificate decides; nothing here is trusted.
+
+Symbols: P ``left``, R ``right``, t ``roots``, D ``slope``, nu, lam ``weight``, r ``radius``.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from math import exp, log
+from typing import Any
+
+import numpy as np
+
+from geomsolve.errors import SolverError
+from geomsolve.gram.types import FloatArray
+from geomsolve.objectives.cross_entropy import Budget, Cross, Margin, Peeled, Regularised
+from geomsolve.proof.certificate import TOLERANCE, Certificate
+from geomsolve.proof.nuclear import certify_peeled, nothing_left
+
+PRECISE = 1e-12
+"""Relative gap at which no better point is looked for."""
+
+ROUNDS = 8
+"""Times that Newton's method goes on, more exactly or from a direction of descent."""
+
+BREAK = 1e-2
+"""Length of the first step along a direction of descent, relative to the largest singular value or 1."""
+
+ROUGH = 1e-6
+"""The same while a multiplier is only being bracketed."""
+
+STEPS = 200
+"""Most Newton steps from one start."""
+
+INNER = 3
+"""Most products with the curvature in a Newton step, in multiples of a side of the factors, and 50 more."""
+
+NOISE = 1e-10
+"""Relative change of the value below which it tells two points no longer apart, but their gradients do."""
+
+WIDEST = 60
+"""Most steps to bracket a multiplier."""
+
+SECANTS = 6
+"""Most secant steps for the multiplier."""
+
+LEAST = 1e-290
+"""Slopes below which numbers lose their digits."""
+
+
+@dataclass(frozen=True, eq=False)
+class PeeledAnswer:
+    """The best ``blocks``, their certificate and what it took."""
+
+    blocks: Cross
+    certificate: Certificate
+    solver: str
+    reason: str
+    iterations: int
+    seconds: float
+
+
+@dataclass(eq=False)
+class Factors:
+    """The function of the factors, for scipy: its value and gradient, and its curvature along a direction."""
+
+    program: Peeled
+    weight: float
+    times: FloatArray
+    steps: int = 0
+    at: FloatArray = field(default_factory=lambda: np.zeros(0))
+    seen: Any = None
+
+    @property
+    def m(self) -> int:
+        return int(self.program.scale.size)
+
+    def parts(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """P, R and t of the unknowns."""
+        m = self.m
+        return x[: m * m].reshape(m, m), x[m * m : 2 * m * m].reshape(m, m), x[2 * m * m :]
+
+    def blocks(self, x: FloatArray) -> Cross:
+        """Y of the unknowns."""
+        left, right, roots = self.parts(x)
+        return Cross(left @ right.T, roots**2, self.times)
+
+    def evaluate(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """The value and the gradient."""
+        left, right, roots = self.parts(x)
+        value, slope, chances = self.program.evaluate(self.blocks(x))
+        slope = slope.scaled(1 / self.weight)
+        self.at, self.seen = x.copy(), (slope, chances)
+        total = value / self.weight + (np.sum(left**2) + np.sum(right**2)) / 2 + self.times @ roots**2
+        gradient = (
+            slope.quotient @ right + left,
+            slope.quotient.T @ left + right,
+            2 * self.times * roots * (slope.contrast + 1),
+        )
+        return float(total), np.concatenate([part.ravel() for part in gradient])
+
+    def curvature(self, x: FloatArray, along: FloatArray) -> FloatArray:
+        """The second derivative at x along a direction."""
+        if not np.array_equal(x, self.at):
+            self.evaluate(x)
+        self.steps += 1
+        slope, chances = self.seen
+        left, right, roots = self.parts(x)
+        d_left, d_right, d_roots = self.parts(along)
+        change = Cross(d_left @ right.T + left @ d_right.T, 2 * roots * d_roots, self.times)
+        bent = self.program.curvature(chances, change).scaled(1 / self.weight)
+        result = (
+            bent.quotient @ right + slope.quotient @ d_right + d_left,
+            bent.quotient.T @ left + slope.quotient.T @ d_left + d_right,
+            2 * self.times * (d_roots * (slope.contrast + 1) + roots * bent.contrast),
+        )
+        return np.concatenate([part.ravel() for part in result])
+
+    def balanced(self, blocks: Cross, slope: Cross | None = None) -> tuple[FloatArray, bool]:
+        """Factors of equal length of Y, and whether ``slope`` at Y, over lam, shows a way down, which is then taken."""
+        u, values, v = np.linalg.svd(blocks.quotient)
+        roots = np.sqrt(np.maximum(blocks.contrast, 0.0))
+        left, right = u * np.sqrt(values), v.T * np.sqrt(values)
+        found = False
+        if slope is not None:
+            a, size, b = np.linalg.svd(slope.quotient)
+            step = BREAK * np.sqrt(max(1.0, values[0]))
+            for i, j in zip(np.flatnonzero(size > 1 + 1e-9), reversed(range(self.m)), strict=False):
+                if values[j] < step**2:
+                    left[:, j], right[:, j], found = -step * a[:, i], step * b[i], True
+            asleep = (-slope.contrast > 1 + 1e-9) & (roots < step)
+            roots[asleep], found = step, found or bool(asleep.any())
+        return np.concatenate([left.ravel(), right.ravel(), roots]), found
+
+
+def solve_peeled(program: Peeled, *, tolerance: float = TOLERANCE) -> PeeledAnswer:
+    """The optimum of a program, with its certificate."""
+    began = time.perf_counter()
+    if isinstance(program, Margin):
+        proof = certify_peeled(program, program.equal, tolerance=tolerance)
+        why = "logits that are all ahead by 1 and sum to 0"
+        return PeeledAnswer(program.equal, proof, "closed form", why, 0, time.perf_counter() - began)
+    if isinstance(program, Regularised):
+        blocks, steps = penalised(program, program.weight)
+        why = "Newton steps on features and classifiers"
+    else:
+        assert isinstance(program, Budget)
+        blocks, steps = within(program)
+        why = "Newton steps on features and classifiers, for the multiplier that meets the budget"
+    proof = certify_peeled(program, blocks, tolerance=tolerance)
+    if not np.isfinite(proof.value):
+        raise SolverError("the loss overflowed; try a smaller budget or a larger weight of the regulariser")
+    return PeeledAnswer(blocks, proof, "manifold", why, steps, time.perf_counter() - began)
+
+
+def step_within(factors: Factors, x: FloatArray, gradient: FloatArray, region: float) -> tuple[FloatArray, float]:
+    """A step by conjugate gradients (Steihaug 1983), of at most ``region``, and what it should gain."""
+    step = np.zeros_like(x)
+    left, along = gradient.copy(), -gradient
+    square = float(left @ left)
+    exact = square * min(0.25, square**0.5 / (1 + float(np.linalg.norm(x))))
+    for _ in range(INNER * factors.m + 50):
+        bent = factors.curvature(x, along)
+        curved = float(along @ bent)
+        length = square / curved if curved > 0 else np.inf
+        if curved <= 0 or np.linalg.norm(step + length * along) >= region:
+            a, b, c = float(along @ along), float(step @ along), float(step @ step) - region**2
+            step = step + (-b + np.sqrt(max(b * b - a * c, 0.0))) / a * along
+            break
+        step = step + length * along
+        left = left + length * bent
+        before, square = square, float(left @ left)
+        if square <= exact:
+            break
+        along = square / before * along - left
+    return step, -float(gradient @ step + step @ factors.curvature(x, step) / 2)
+
+
+def descend(factors: Factors, x: FloatArray, exact: float) -> FloatArray:
+    """Newton's method in a region of trust from ``x``, until the gradient is ``exact`` relative to x."""
+    value, gradient = factors.evaluate(x)
+    region = 1 + float(np.linalg.norm(x))
+    for _ in range(STEPS):
+        if np.linalg.norm(gradient) <= exact * (1 + np.linalg.norm(x)):
+            break
+        step, gain = step_within(factors, x, gradient, region)
+        there, slope = factors.evaluate(x + step)
+        if abs(gain) > NOISE * abs(value):
+            good, accepted = (value - there) / gain, value - there > 0.1 * gain > 0
+        else:
+            accepted = bool(np.linalg.norm(slope) < 0.9 * np.linalg.norm(gradient))
+            good = float(accepted)
+            if not accepted:
+                break
+        length = float(np.linalg.norm(step))
+        region = length / 4 if not good > 0.25 else max(region, 2.5 * length) if good > 0.75 else region
+        if accepted:
+            x, value, gradient = x + step, there, slope
+    return x
+
+
+def penalised(
+    program: Peeled, weight: float, start: Cross | None = None, *, goal: float = PRECISE
+) -> tuple[Cross, int]:
+    """Y that minimises F + ``weight`` |Y|_*, to the relative gap ``goal`` if that is reached, and the steps taken."""
+    charged = Regularised(program.loss, program.scale, program.ratio, weight)
+    factors = Factors(program, weight, program.equal.times)
+    if weight >= nothing_left(program):
+        return program.equal.scaled(0.0), 0
+    begin = program.equal if start is None else start
+    x, _ = factors.balanced(begin, program.evaluate(begin)[1].scaled(1 / weight))
+    best, best_gap, exact = begin, np.inf, max(1e-8, goal)
+    for _ in range(ROUNDS):
+        blocks = factors.blocks(descend(factors, x, exact))
+        proof = certify_peeled(charged, blocks)
+        better = proof.gap < best_gap / 2
+        if proof.gap < best_gap:
+            best, best_gap = blocks, proof.gap
+        if best_gap <= goal * max(abs(proof.value), LEAST):
+            break
+        x, onward = factors.balanced(blocks, program.evaluate(blocks)[1].scaled(1 / weight))
+        if not onward and not better:
+            break
+        exact = exact if onward else max(exact / 100, 1e-14)
+    return best, factors.steps
+
+
+def within(program: Budget) -> tuple[Cross, int]:
+    """Y that minimises F among those of norm up to the radius, and the steps taken.
+
+    The multiplier is bracketed and found roughly first, then by secants with exact solves.
+    """
+    free = program.free()
+    if free is not None:
+        return free, 0
+    from scipy.optimize import brentq  # here, since only this loss needs it
+
+    radius, steps = program.radius, 0
+    last = program.equal.scaled(radius / program.equal.nuclear)
+
+    def excess(log_weight: float, goal: float = ROUGH) -> float:
+        nonlocal last, steps
+        last, more = penalised(program, exp(log_weight), last if last.nuclear > 0 else None, goal=goal)
+        steps += more
+        return last.nuclear / radius - 1
+
+    size = program.evaluate(last)[1].operator
+    if not size > LEAST:
+        raise SolverError("budgets this large leave a loss below what floating-point numbers tell; give smaller ones")
+    low = high = log(size)
+    ends, stride = [excess(low)] * 2, 0.3
+    for _ in range(WIDEST):
+        if ends[0] < 0:
+            high, ends[1], low, stride = low, ends[0], low - stride, 2 * stride
+            ends[0] = excess(low)
+        elif ends[1] > 0:
+            low, ends[0], high, stride = high, ends[1], high + stride, 2 * stride
+            ends[1] = excess(high)
+        else:
+            break
+    root = float(brentq(excess, low, high, xtol=1e-6)) if ends[0] > 0 > ends[1] else low
+    off = excess(root, PRECISE)
+    slope = (ends[1] - ends[0]) / (high - low) if high > low else -1.0
+    for _ in range(SECANTS):
+        if abs(off) <= PRECISE:
+            break
+        step = -off / slope
+        root, before = root + step, off
+        off = excess(root, PRECISE)
+        slope = (off - before) / step if step and off != before else slope
+    return last.scaled(radius / last.nuclear), steps
