@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from geomsolve.analyses.advise import AdviseReport
     from geomsolve.analyses.capacity import CapacityReport
     from geomsolve.analyses.check_report import CheckReport
+    from geomsolve.analyses.classifiers import ClassifierReport
     from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
     from geomsolve.analyses.contrast import ContrastReport
     from geomsolve.analyses.design_report import DesignReport
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from geomsolve.analyses.realizable_report import CasesReport, RealizableReport
     from geomsolve.analyses.spectrum import SpectrumReport
     from geomsolve.analyses.sweep import SweepReport
-    from geomsolve.analyses.threshold import ThresholdReport
+    from geomsolve.analyses.threshold_report import ThresholdReport
     from geomsolve.errors import GeomsolveError, InputError, SolverError
     from geomsolve.gram.orbits import Orbits
     from geomsolve.gram.structure import Structure
@@ -63,6 +64,7 @@ _HOMES = {
     "CheckReport": "geomsolve.analyses.check_report",
     "CheckWeighting": "geomsolve.questions.check",
     "CheckpointsReport": "geomsolve.analyses.compare_report",
+    "ClassifierReport": "geomsolve.analyses.classifiers",
     "Compare": "geomsolve.questions.compare",
     "CompareReport": "geomsolve.analyses.compare_report",
     "Contrast": "geomsolve.questions.contrast",
@@ -92,7 +94,7 @@ _HOMES = {
     "Sweep": "geomsolve.questions.sweep",
     "SweepReport": "geomsolve.analyses.sweep",
     "Threshold": "geomsolve.questions.threshold",
-    "ThresholdReport": "geomsolve.analyses.threshold",
+    "ThresholdReport": "geomsolve.analyses.threshold_report",
     "certify": "geomsolve.proof.certificate",
     "make_loss": "geomsolve.losses",
     "solve": "geomsolve.analyses",
@@ -109,6 +111,7 @@ __all__ = [
     "CheckReport",
     "CheckWeighting",
     "CheckpointsReport",
+    "ClassifierReport",
     "Compare",
     "CompareReport",
     "Contrast",

@@ -190,6 +190,21 @@ def groups() -> Values:
     return Values(Annotated[Any, BeforeValidator(read), schema], wanted, grouped=True)
 
 
+def budget() -> Values:
+    """``budget:E_H,E_W``: two positive numbers."""
+
+    def read(value: Any) -> str:
+        name, _, rest = str(value).partition(":")
+        pair = tuple(float(x) for x in rest.split(","))
+        if not isinstance(value, str) or name != "budget" or len(pair) != 2 or not all(1e-6 <= x <= 1e6 for x in pair):
+            raise ValueError("no such budget")
+        return value
+
+    schema = WithJsonSchema({"type": "string", "pattern": "^budget:[^,]+,[^,]+$"})
+    wanted = "budget:E_H,E_W, both from 1e-6 to 1e6, as in budget:5,1"
+    return Values(Annotated[Any, BeforeValidator(read), schema], wanted)
+
+
 switch = Values(Annotated[bool, Strict()], "true or false")
 
 matrix = Values(

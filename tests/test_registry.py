@@ -303,6 +303,8 @@ def test_schema_and_maker_agree_on_bounds(validator, name):
         low, high = schema.get("minimum"), schema.get("maximum")
         for value in () if low is None else (low, high, low - 1, high * 2):
             needs = {"batch": 8} if key == "views" else {}
+            if key != "regularise" and "regularise" in LOSSES[name].takes():
+                needs = {"regularise": 1}
             loss = {"name": name, **needs, key: value}
             accepted = validator.is_valid({"kind": "imbalance", "loss": loss})
             try:

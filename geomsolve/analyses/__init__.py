@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 if TYPE_CHECKING:
     from geomsolve.analyses.advise import AdviseReport
     from geomsolve.analyses.check_report import CheckReport
+    from geomsolve.analyses.classifiers import ClassifierReport
     from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
     from geomsolve.analyses.contrast import ContrastReport
     from geomsolve.analyses.design_report import DesignReport
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from geomsolve.analyses.levels import LevelsReport
     from geomsolve.analyses.realizable_report import CasesReport, RealizableReport
     from geomsolve.analyses.sweep import SweepReport
-    from geomsolve.analyses.threshold import ThresholdReport
+    from geomsolve.analyses.threshold_report import ThresholdReport
     from geomsolve.questions.advise import Advise
     from geomsolve.questions.base import Problem
     from geomsolve.questions.check import Check, CheckWeighting
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @overload
-def solve(problem: Imbalance) -> ImbalanceReport: ...
+def solve(problem: Imbalance) -> ImbalanceReport | ClassifierReport: ...
 @overload
 def solve(problem: Advise) -> AdviseReport: ...
 @overload
@@ -79,6 +80,7 @@ def validate(problem: Problem) -> None:
     """
     from geomsolve.analyses.expectation import refuse_unknown
     from geomsolve.analyses.named import loss_of
+    from geomsolve.losses import ClassifierLoss
     from geomsolve.questions.base import LossProblem
     from geomsolve.questions.check import Composed
     from geomsolve.questions.classes import ClassProblem
@@ -93,7 +95,10 @@ def validate(problem: Problem) -> None:
         if isinstance(problem, ClassProblem) and any(getattr(problem, name) is not None for name in problem.SOURCES):
             orbits = loss.orbits(problem.proportions, problem.class_counts)
             refuse_oversize(orbits.n_orbits, field=problem.source)
-            loss.objective(orbits)
+            if problem.of_classifiers and isinstance(loss, ClassifierLoss):
+                loss.program(orbits)
+            else:
+                loss.objective(orbits)
     own = getattr(_module(problem), "validate", None)
     if own is not None:
         own(problem)

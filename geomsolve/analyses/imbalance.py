@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from geomsolve.analyses.classifiers import ClassifierReport, classifiers
 from geomsolve.analyses.merging import structure_at
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.nonnegative import hold, proven_for, refuse_other_ranges
@@ -23,7 +24,7 @@ from geomsolve.analyses.remedies import Remedy, remedy
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify, names_of
 from geomsolve.gram.types import FloatArray
-from geomsolve.losses import Loss
+from geomsolve.losses import ClassifierLoss, Loss
 from geomsolve.objectives.base import Objective
 from geomsolve.proof.certificate import certify
 from geomsolve.proof.collapse import nearest_collapse_temperature
@@ -181,8 +182,10 @@ def collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
     return nearest_collapse_temperature(at, loss.parameters().get("temperature"), orbits)
 
 
-def imbalance(problem: Imbalance) -> ImbalanceReport:
+def imbalance(problem: Imbalance) -> ImbalanceReport | ClassifierReport:
     """Answer the question of :class:`Imbalance`, with a proof, and say what helps where classes collapse."""
+    if isinstance(loss_of(problem), ClassifierLoss):
+        return classifiers(problem)
     report = geometry(problem)
     helped = report.convex and not report.dimension_limited and not problem.nonnegative
     if report.structure.kind != "minority collapse" or not helped:

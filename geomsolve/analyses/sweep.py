@@ -23,7 +23,9 @@ from geomsolve.analyses.merging import structure_at
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.nonnegative import hold, proven_for, refuse_other_ranges
 from geomsolve.analyses.ranges import Around, all_asked, range_above_frame, range_around, refuse_ranges, widest_range
-from geomsolve.analyses.threshold import UNITS, Classes, collapse_changes, path_over, with_majority
+from geomsolve.analyses.threshold import collapse_changes, path_over
+from geomsolve.analyses.threshold_report import UNITS
+from geomsolve.analyses.varied import Classes, with_majority
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, angle_degrees, classify, names_of
@@ -249,7 +251,7 @@ def summary(rows: list[dict[str, Any]]) -> str:
 def collapse_along(problem: Sweep, loss: Loss) -> list[dict[str, Any]] | None:
     """Exact places of full minority collapse along the first parameter, for every value of the second."""
     first, *second = problem.over
-    if first not in UNITS:
+    if first not in UNITS or first == "imbalance":  # whose sizes are made by a profile, not stretched
         return None
     low, high = min(problem.over[first]), max(problem.over[first])
     found: list[dict[str, Any]] = []

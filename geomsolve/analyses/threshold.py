@@ -8,6 +8,9 @@ solved.  On the way there groups of classes may merge, which ``merging.py`` find
     majority      share P of the largest class; the others keep their ratios.  The path runs over P / (1 - P)
     batch         samples in a random batch, whole numbers; inf is the population limit
     negatives     k, whole numbers and inf
+    imbalance     the ratio of the largest class to the smallest; in between, logarithms of sizes are stretched alike
+
+For a loss of features and classifiers ``classifier_threshold.py`` answers.
 """
 
 from __future__ import annotations
@@ -15,24 +18,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, log
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from geomsolve.analyses.classifier_threshold import classifier_threshold
 from geomsolve.analyses.determined import settled_window
 from geomsolve.analyses.merging import PARTIAL_ORBITS, merging_path
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.ranges import SETTLED, all_asked
-from geomsolve.analyses.remedies import Remedy, remedy
+from geomsolve.analyses.remedies import remedy
+from geomsolve.analyses.threshold_report import UNITS, ThresholdReport
+from geomsolve.analyses.varied import Classes, stretched, with_majority
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
-from geomsolve.losses import Loss
+from geomsolve.losses import ClassifierLoss, Loss
 from geomsolve.objectives.base import Objective
 from geomsolve.proof.certificate import collapse_is_optimal
 from geomsolve.proof.collapse import TEMPERATURES, has_majority
 from geomsolve.proof.crossings import Change, changes
 from geomsolve.questions.threshold import Threshold
-from geomsolve.report import Report, understood
+from geomsolve.report import understood
 
 SCAN = 65
 """Points of a continuous path, evenly in its logarithm, between which a change is looked for."""
@@ -42,24 +48,11 @@ PARTIAL_SCAN = 21
 
 PARTIAL_TEMPERATURES = (0.02, 50.0)
 MOST_ODDS = 1e6
+LEAST_RATIO = 1.001
 EVERY = 256
 """Whole numbers up to which every one is looked at; beyond it the scan is even in the logarithm."""
 
 MOST_WHOLE = 2**20
-UNITS = {
-    "temperature": "dimensionless",
-    "majority": "share of samples",
-    "batch": "samples",
-    "negatives": "negatives",
-}
-
-
-@dataclass(frozen=True)
-class Classes:
-    """Class ``proportions`` (K,) and, where they are known, counts (K,), named as in a class problem."""
-
-    proportions: tuple[float, ...]
-    class_counts: tuple[float, ...] | None
 
 
 @dataclass(frozen=True)
@@ -97,6 +90,8 @@ def path_over(over: str, loss: Loss, classes: Classes) -> Path:
     """The path of ``over`` through a problem; InputError where the loss has no such parameter."""
     if over == "majority":
         return _over_majority(loss, classes)
+    if over == "imbalance":
+        return _over_imbalance(loss, classes)
     if over not in loss.takes():
         raise InputError(
             f"the loss {loss.name} has no {over}; it takes {', '.join(loss.takes()) or 'none'}", field="over"
@@ -137,17 +132,16 @@ def _over_majority(loss: Loss, classes: Classes) -> Path:
     return Path("majority", at, _geometric(low, MOST_ODDS, SCAN), partial, float(p[largest] / (1 - p[largest])))
 
 
-def with_majority(classes: Classes, share: float) -> Classes:
-    """The same classes with the largest at ``share``, the others in the ratios they had (counts need not be whole)."""
+def _over_imbalance(loss: Loss, classes: Classes) -> Path:
     p = np.asarray(classes.proportions)
-    largest = int(np.argmax(p))
-    varied = p * (1 - share) / (1 - p[largest])
-    varied[largest] = share
-    counts = None
-    if classes.class_counts is not None:
-        counts = np.array(classes.class_counts, dtype=np.float64)
-        counts[largest] = share / (1 - share) * (counts.sum() - counts[largest])
-    return Classes(tuple(varied.tolist()), None if counts is None else tuple(counts.tolist()))
+
+    def at(ratio: float) -> tuple[Objective, Orbits]:
+        varied = stretched(classes, ratio)
+        orbits = loss.orbits(varied.proportions, varied.class_counts)
+        return loss.objective(orbits), orbits
+
+    partial = _geometric(LEAST_RATIO, 1e3, PARTIAL_SCAN)
+    return Path("imbalance", at, _geometric(LEAST_RATIO, MOST_ODDS, SCAN), partial, float(p.max() / p.min()))
 
 
 def collapse_changes(path: Path) -> list[Change[bool]]:
@@ -155,69 +149,11 @@ def collapse_changes(path: Path) -> list[Change[bool]]:
     return changes(lambda x: collapse_is_optimal(*path.at(x)), path.scan, whole=path.whole)
 
 
-@dataclass(frozen=True)
-class ThresholdReport(Report):
-    """Where collapse sets in.
-
-    ``threshold`` {over, value, unit} is the change nearest to the problem as given, or None with a ``reason``, which
-    says whether there can be none or none was found (``possible``);
-    ``collapsed_above`` says on which side of it classes are collapsed; ``changes`` lists all.  ``collapsed`` is the
-    state of the problem as given, whose place on the path is ``current``.  ``path`` lists which groups of classes
-    share a point from which value on (None: from the start), as far as found; ``merging`` the same groups in the order
-    in which they form on the way into collapse.  ``assumption`` completes 'for ...': the embeddings that all this is
-    proven for, None where for all.  ``path`` is None where partial mergers were not looked for.
-    ``given``: whether the question states the current value of what varies, which else is a default.
-    ``remedy``: what helps where the problem as given is collapsed.
-    ``determined`` says where every cosine is settled, if that was asked: ``over``, ``value`` (from where on, None where
-    that was not found), ``until`` (None: not found to end), ``slack``, ``width``, the ``pair`` that settles last, how
-    wide its range is (``widest``) and where (``at``); where nothing settles, where it is least wide; ``complete`` if
-    no pair of distinct proportions was left out.
-    """
-
-    command: ClassVar[str] = "threshold"
-    apart: ClassVar[tuple[str, ...]] = ("names", "proportions", "given")
-
-    names: tuple[str, ...]
-    proportions: tuple[float, ...]
-    over: str
-    threshold: dict[str, Any] | None
-    reason: str | None
-    collapsed_above: bool | None
-    changes: list[dict[str, Any]]
-    collapsed: bool | None
-    possible: bool
-    current: float
-    searched: dict[str, float]
-    path: list[dict[str, Any]] | None
-    merging: list[list[str]]
-    assumption: str | None = None
-    given: bool = True
-    determined: dict[str, Any] | None = None
-    remedy: Remedy | None = None
-
-    @property
-    def headline(self) -> str:
-        return f"{self.threshold['value']:.6g}" if self.threshold else self.reason or ""
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        return {"threshold": None if self.threshold is None else self.threshold["value"], "groups": self.merging}
-
-    def to_dict(self, **detail: Any) -> dict[str, Any]:
-        plain = super().to_dict(**detail)
-        del plain["possible"]  # said by reason
-        for optional in ("determined", "remedy"):
-            if getattr(self, optional) is None:
-                del plain[optional]
-        plain["classes"] = [
-            {"name": name, "proportion": p} for name, p in zip(self.names, self.proportions, strict=True)
-        ]
-        return plain
-
-
 def threshold(problem: Threshold) -> ThresholdReport:
     """Answer the question of :class:`Threshold`."""
     loss = loss_of(problem)
+    if isinstance(loss, ClassifierLoss):
+        return classifier_threshold(problem, loss)
     path = path_over(problem.over, loss, Classes(problem.proportions, problem.class_counts))
     objective, orbits = path.at(path.partial[0])
     names = problem.class_names
@@ -272,7 +208,7 @@ def threshold(problem: Threshold) -> ThresholdReport:
         path=stages,
         merging=_formed(stages, upwards) if stages is not None else [_others(names, orbits)] if found else [],
         assumption=loss.assumption(orbits) or None,
-        given=problem.over == "majority" or problem.over in problem.loss.parameters,
+        given=problem.over in ("majority", "imbalance") or problem.over in problem.loss.parameters,
         determined=determined,
         remedy=remedy(problem, loss, orbits) if collapsed else None,
     )
@@ -281,6 +217,8 @@ def threshold(problem: Threshold) -> ThresholdReport:
 def validate(problem: Threshold) -> None:
     """InputError for what the loss knows to be wrong, without looking for a threshold."""
     loss = loss_of(problem)
+    if isinstance(loss, ClassifierLoss):
+        return
     path = path_over(problem.over, loss, Classes(problem.proportions, problem.class_counts))
     path.at(path.scan[0])
 
@@ -307,8 +245,8 @@ def unchanged(path: Path) -> str:
     """That collapse is, or is not, optimal wherever along the path it was looked at, which is not everywhere."""
     low, high = path.value(path.scan[0]), path.value(path.scan[-1])
     where = "all" if collapse_is_optimal(*path.at(path.scan[0])) else "none of the"
-    names = {"majority": "majority shares", "batch": "batch sizes", "temperature": "temperatures"}
-    name = names.get(path.over, "numbers of negatives")
+    names = {"majority": "majority shares", "batch": "batch sizes", "negatives": "numbers of negatives"}
+    name = names.get(path.over, "ratios" if path.over == "imbalance" else "temperatures")
     return f"collapse is optimal at {where} {len(path.scan)} {name} looked at, from {low:.4g} to {high:.7g}"
 
 

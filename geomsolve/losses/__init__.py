@@ -5,7 +5,17 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from geomsolve.losses.base import REGISTRY, Alias, Loss, aliases, find_loss, known_losses, make_loss, register
+from geomsolve.losses.base import (
+    REGISTRY,
+    Alias,
+    ClassifierLoss,
+    Loss,
+    aliases,
+    find_loss,
+    known_losses,
+    make_loss,
+    register,
+)
 from geomsolve.objectives.base import ConeForm, Curvature, LogTerms, Minorant, Objective
 
 for _module in pkgutil.iter_modules(__path__):
@@ -14,6 +24,7 @@ for _module in pkgutil.iter_modules(__path__):
 __all__ = [
     "REGISTRY",
     "Alias",
+    "ClassifierLoss",
     "ConeForm",
     "Curvature",
     "LogTerms",

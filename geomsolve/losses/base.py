@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
 from geomsolve.objectives.base import Objective
+from geomsolve.objectives.cross_entropy import Peeled
 from geomsolve.objectives.levels import Course, Scale, Training
 from geomsolve.objectives.rebalanced import Rebalance
 from geomsolve.registry import LOSSES, Choice, Registry
@@ -163,6 +164,33 @@ class Loss(Choice):
     def replace(self, **changes: Any) -> Self:
         """The same loss with some parameters changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+class ClassifierLoss(Loss):
+    """A loss of features and of classifiers: two points a class, and a program of its own instead of an objective.
+
+    What asks for the cosines of one set of points cannot be asked of it, and says so.
+    """
+
+    needs_classes: ClassVar[bool] = True
+
+    @abstractmethod
+    def program(self, orbits: Orbits) -> Peeled:
+        """Bind the loss to classes; raises :class:`InputError` if these lack something it needs."""
+
+    def objective(self, orbits: Orbits) -> Objective:
+        raise InputError(self.elsewhere, field="loss.name")
+
+    def levels(self, training: Training) -> Scale:
+        raise InputError(self.elsewhere, field="loss.name")
+
+    @property
+    def elsewhere(self) -> str:
+        """What to ask it instead."""
+        return (
+            f"{self.name} has features and classifiers, and this asks for the cosines of one set of points; geomsolve "
+            "imbalance answers for it, and threshold over imbalance or regularisation"
+        )
 
 
 def settle_batches(loss: Any) -> None:

@@ -14,6 +14,7 @@ from geomsolve.registry import VIEWS as VIEWS
 from geomsolve.registry import (
     Parameter,
     Synonym,
+    budget,
     choice,
     exponent,
     groups,
@@ -145,4 +146,32 @@ PSI = Parameter(
     text(500, "an expression in the cosine x of at most 500 characters, such as log1p(exp(5*(x-0.3)))"),
     "EXPR",
     "What two classes at cosine x cost, x**2 or log1p(exp(5*(x-0.3))): convex, of numpy's smooth functions.",
+)
+CONSTRAINT = Parameter(
+    "constraint",
+    ("--constraint",),
+    budget(),
+    "budget:E_H,E_W",
+    "Mean squared length that features, and classifiers, may have (layer-peeled model).",
+)
+REGULARISE = Parameter(
+    "regularise",
+    ("--regularise", "--regularize"),
+    number("a weight", 1e-12, 1e6),
+    "LAM",
+    "Weight decay, the root of that on features times that on classifiers; needs counts.",
+)
+UFM = Parameter(
+    "ufm",
+    ("--ufm",),
+    choice("seli"),
+    "seli",
+    "Unconstrained features in the limit of vanishing weight decay (unless another form is given).",
+)
+SMOOTHING = Parameter(
+    "smoothing",
+    ("--smoothing",),
+    number("a share", 1e-9, 0.999999, zero=True),
+    "E",
+    "Label smoothing: the share of the target that is spread over all classes.",
 )

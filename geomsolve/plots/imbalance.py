@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from geomsolve.plots import _classifiers
 from geomsolve.plots._geometry import heatmap, means, pair_angles
 from geomsolve.plots._ranges import bars
 from geomsolve.plots._style import loss_of
@@ -15,6 +16,8 @@ def figure(answer: dict[str, Any]) -> Any:
     """The picture of an ``imbalance`` answer; None for one stored without its cosines, as there are too many."""
     from matplotlib.figure import Figure
 
+    if "classifiers" in answer:
+        return _classifiers.figure(answer)
     if answer.get("orbit_cosines") is None:
         return None
     place = np.array([entry["orbit"] for entry in answer["classes"]])

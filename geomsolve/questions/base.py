@@ -131,8 +131,9 @@ class Problem(Frozen):
 
 
 class LossProblem(Problem):
-    """A problem about a loss."""
+    """A problem about a loss.  ``of_classifiers``: it may be one of features and classifiers, two points a class."""
 
+    of_classifiers: ClassVar[bool] = False
     loss: LossChoice = LossChoice()
 
     @property

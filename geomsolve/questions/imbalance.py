@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -19,6 +19,7 @@ class Imbalance(ClassProblem, LossProblem):
     higher.  ``nonnegative``: no coordinate of a feature is negative, as after a ReLU.
     """
 
+    of_classifiers: ClassVar[bool] = True
     kind: Literal["imbalance"] = "imbalance"
     dim: int | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
     nonnegative: Nonnegative = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -11,16 +11,20 @@ from geomsolve.questions.classes import ClassProblem
 from geomsolve.questions.slack import Slack
 from geomsolve.registry import LOSSES
 
-Over = Literal["temperature", "majority", "batch", "negatives"]
+Over = Literal["temperature", "majority", "batch", "negatives", "imbalance", "regularisation"]
 
 
 class Threshold(ClassProblem, LossProblem):
     """Where do all classes but the largest collapse into one point, as ``over`` varies and the rest stays as given?
 
-    ``majority`` is the share of the largest class; the others keep their ratios.  With ``slack``, over temperature,
+    ``majority`` is the share of the largest class; the others keep their ratios.  ``imbalance`` is the
+    ratio of the largest class to the smallest, ``regularisation`` the weight decay of cross-entropy.
+
+    With ``slack``, over temperature,
     also: from which temperature on is every cosine settled to ``width`` at a loss that much above the optimum?
     """
 
+    of_classifiers: ClassVar[bool] = True
     kind: Literal["threshold"] = "threshold"
     over: Over = Field("temperature", description="what varies")
     slack: Slack = None

@@ -9,8 +9,9 @@ import click
 import numpy as np
 from rich.console import Console
 
+from geomsolve.analyses.classifiers import ClassifierReport
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
-from geomsolve.cli import ranges
+from geomsolve.cli import classifiers, ranges
 from geomsolve.cli.advice import after_collapse
 from geomsolve.cli.answers import deliver_both, setting, undetermined
 from geomsolve.cli.options import (
@@ -74,8 +75,11 @@ def command(output: Output, check: bool, **flags: Any) -> int:
     return deliver_both(output, report, descend(Check(question=problem)))
 
 
-def show(report: ImbalanceReport, screen: Console, *, quiet: bool) -> None:
+def show(report: ImbalanceReport | ClassifierReport, screen: Console, *, quiet: bool) -> None:
     """Print the answer for a person: sentence, grid, how sure, what would change it."""
+    if isinstance(report, ClassifierReport):
+        classifiers.show(report, screen, quiet=quiet)
+        return
     screen.print(sentence(report), style="bold")
     if quiet:
         return

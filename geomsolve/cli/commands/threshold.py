@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.determined import FIRST, HIGHEST, LOWEST
-from geomsolve.analyses.threshold import ThresholdReport, threshold
+from geomsolve.analyses.threshold import threshold
+from geomsolve.analyses.threshold_report import ThresholdReport
+from geomsolve.cli import classifiers
 from geomsolve.cli.advice import after_collapse
 from geomsolve.cli.options import (
     Command,
@@ -24,7 +26,14 @@ from geomsolve.cli.render import holds_for, loss_phrase
 from geomsolve.questions.threshold import Threshold
 from geomsolve.words import listing, number
 
-NOUNS = {"temperature": "temperature", "majority": "majority share", "batch": "batch size", "negatives": "negatives"}
+NOUNS = {
+    "temperature": "temperature",
+    "majority": "majority share",
+    "batch": "batch size",
+    "negatives": "negatives",
+    "imbalance": "imbalance ratio",
+    "regularisation": "weight decay",
+}
 
 
 @click.command("threshold", cls=Command, epilog="Example: geomsolve threshold --props 0.9,0.06,0.04 --over temperature")
@@ -54,6 +63,9 @@ def command(output: Output, **flags: Any) -> int:
 
 def show(report: ThresholdReport, screen: Console, *, quiet: bool) -> None:
     """Print the answer for a person: sentence, stages of the path, how sure, where the problem as given stands."""
+    if report.classifiers:
+        classifiers.show_threshold(report, screen, quiet=quiet)
+        return
     screen.print(sentence(report), style="bold")
     if report.determined is not None:
         screen.print(settled(report.determined), style="bold")
