@@ -17,11 +17,10 @@ Over = Literal["temperature", "majority", "batch", "negatives", "imbalance", "re
 class Threshold(ClassProblem, LossProblem):
     """Where do all classes but the largest collapse into one point, as ``over`` varies and the rest stays as given?
 
-    ``majority`` is the share of the largest class; the others keep their ratios.  ``imbalance`` is the
-    ratio of the largest class to the smallest, ``regularisation`` the weight decay of cross-entropy.
-
-    With ``slack``, over temperature,
-    also: from which temperature on is every cosine settled to ``width`` at a loss that much above the optimum?
+    ``majority`` is the share of the largest class; the others keep their ratios.  ``imbalance`` is the ratio of the
+    largest class to the smallest, ``regularisation`` the weight decay of cross-entropy.  With ``slack``, over
+    temperature, also: from which temperature on is every cosine settled to ``width`` at a loss that much above the
+    optimum?
     """
 
     of_classifiers: ClassVar[bool] = True
