@@ -229,3 +229,30 @@ def test_training_reaches_the_frame_and_no_lower(run):
     refused = run(*asked, "--optimizer", "lbfgs")
     assert refused.code == 2
     assert "knows no bounds" in refused.stderr
+
+
+def test_encoders_are_compared_with_what_such_features_can_do(run, tmp_path):
+    labels = np.repeat([0, 1, 2], [70, 20, 10])
+    rows = np.eye(4)[labels] + 0.01
+    np.save(tmp_path / "y.npy", labels)
+    np.save(tmp_path / "z.npy", rows)
+    np.save(tmp_path / "signed.npy", rows - 0.02)
+    asked = ("--labels", tmp_path / "y.npy", "-t", "0.5")
+    free = run("compare", tmp_path / "z.npy", *asked)
+    assert "--nonnegative compares with the best that such features can do" in " ".join(free.stdout.split())
+    held = run("compare", tmp_path / "z.npy", *asked, "--nonnegative")
+    assert held.code == 0
+    assert held.stdout.startswith("Your encoder matches")
+    assert "proven for non-negative features" in " ".join(held.stdout.split())
+    assert "--nonnegative compares" not in held.stdout
+    signed = run("compare", tmp_path / "signed.npy", *asked, "--nonnegative")
+    assert signed.code == 2
+    assert "signed.npy: a coordinate is negative" in signed.stderr
+    soft = run("compare", tmp_path / "z.npy", *asked, "--nonnegative", "--loss", "soft-supcon", "--epsilon", "0.3")
+    assert soft.code == 2
+    assert "where the orthogonal frame is the optimum" in soft.stderr
+    np.save(tmp_path / "loose.npy", rows + 0.1)  # beyond what counts as a match, at a temperature that hardly minds
+    answer = run("compare", tmp_path / "loose.npy", *asked[:2], "-t", "0.1", "--nonnegative", "--json").json
+    assert answer["verdict"] == "loose"
+    assert answer["ranges"]["pairs"]
+    assert all(pair["low"] == 0 and pair["certified"] for pair in answer["ranges"]["pairs"])

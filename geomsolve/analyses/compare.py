@@ -68,17 +68,22 @@ SEARCHED = 20
 MEASURED = 2000
 """Classes up to which the loss is evaluated at the measured cosines of class means."""
 
+SIGNED = 1e-6
+"""Coordinates of unit rows this little below 0 are so by rounding."""
+
 Progress = Callable[[int, int], None]
 """Called with the rows read so far and how many there are."""
 
 
 @dataclass(frozen=True)
 class Scan:
-    """What one pass over the rows gives: class ``sums`` (K, d) of unit rows, the unit rows ``kept`` (n, d)."""
+    """What one pass over the rows gives: class ``sums`` (K, d) of unit rows, the unit rows ``kept`` (n, d), and the
+    ``lowest`` coordinate of any unit row."""
 
     sums: FloatArray
     kept: FloatArray
     lengths: tuple[float, float]
+    lowest: float
 
 
 Predict = Callable[[int | None], Prediction]
@@ -109,7 +114,7 @@ def compare(problem: Compare, *, progress: Progress | None = None) -> CompareRep
 def question(problem: Compare, loss: Loss, **changes: Any) -> Imbalance:
     """What is asked of ``loss`` for the proportions of the labels, with ``changes``."""
     labels = problem.labels
-    how = {key: getattr(problem, key) for key in ("solver", "tolerance", "seed")}
+    how = {key: getattr(problem, key) for key in ("solver", "tolerance", "seed", "nonnegative")}
     return Imbalance(counts=labels.counts.tolist(), names=labels.names, loss=loss.written, **how, **changes)
 
 
@@ -121,6 +126,12 @@ def predicted(problem: Compare, loss: Loss, **changes: Any) -> Prediction:
     report = geometry(question(problem, loss, **changes))
     if report.structure.kind == "degenerate":
         raise InputError(f"there is nothing to compare with: {report.effort.reason}", field="loss.delta")
+    if report.nonnegative is not None and report.structure.kind != "orthogonal frame" and not changes.get("dim"):
+        raise InputError(
+            "encoders with non-negative features are compared where the orthogonal frame is the optimum, which it is "
+            "not here; leave it out",
+            field="nonnegative",
+        )
     return Prediction.of_loss(report)
 
 
@@ -133,6 +144,12 @@ def of_file(
     rng = np.random.default_rng(problem.seed)
     keep = np.arange(codes.size) if all_of_them else chosen(codes, counts, SUBSET, rng)
     scan = scanned(problem, file, codes, len(names), keep, progress)
+    if problem.nonnegative and scan.lowest < -SIGNED:
+        raise InputError(
+            f"{file.place}: a coordinate is negative ({scan.lowest:.3g} in a row of unit length), so that these are no "
+            "features after a ReLU; leave nonnegative out",
+            field="embeddings",
+        )
     share = counts / counts.sum()
     measured = Measurement.of(scan.sums, counts.astype(np.float64))
     structure = classify(Orbits.trivial(share), measured.gram, 0.0, tolerance=problem.within)
@@ -185,6 +202,7 @@ def of_file(
         heated=heated(problem, loss, rho, measured.gram),
         duality=duality(problem, scan.sums, counts),
         remedy=helps,
+        unsigned=scan.lowest >= 0,
     )
 
 
@@ -270,7 +288,7 @@ def scanned(
     from scipy.sparse import csr_array
 
     n = codes.size
-    done, low, high = 0, np.inf, 0.0
+    done, low, high, lowest = 0, np.inf, 0.0, np.inf
     sums, kept = np.zeros((0, 0)), np.zeros((0, 0))
     trouble = {"not finite": [0, 0], "zero": [0, 0]}
     for chunk in chunks(file):
@@ -296,6 +314,7 @@ def scanned(
             with np.errstate(over="ignore"):
                 lengths *= largest
             low, high = min(low, float(lengths.min())), max(high, float(lengths.max()))
+            lowest = min(lowest, float(block.min()))
             member = csr_array((np.ones(size), (codes[done : done + size], np.arange(size))), shape=(n_classes, size))
             sums += np.asarray(member @ block)
             here = slice(*np.searchsorted(keep, (done, done + size)))
@@ -312,7 +331,7 @@ def scanned(
                 "direction: remove them with their labels",
                 field="embeddings",
             )
-    return Scan(sums, kept, (low, high))
+    return Scan(sums, kept, (low, high), lowest)
 
 
 def loss_on_data(loss: Loss, kept: FloatArray, codes: IntArray, counts: IntArray, seed: int) -> LossOnData:

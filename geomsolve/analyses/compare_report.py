@@ -80,7 +80,8 @@ class Comparison:
     dimension.  ``columns`` of the file, ``dim`` those that the encoder can use.  ``within_cosine``: rho^2, the mean
     cosine of two samples of a class, None where no class has two.  ``angle_excess``: the loss at the measured cosines
     of class means alone, less the optimum, in nats; None for many classes.  ``within``: the difference that matches.
-    ``remedy``: what helps where the loss wants classes at one point, None where it does not.
+    ``remedy``: what helps where the loss wants classes at one point, None where it does not.  ``unsigned``: no row has
+    a negative coordinate.
     """
 
     read: dict[str, Any]
@@ -102,6 +103,7 @@ class Comparison:
     heated: Heated | None
     duality: Duality | None
     remedy: Remedy | None
+    unsigned: bool
 
     @property
     def verdict(self) -> str:

@@ -27,7 +27,7 @@ from itertools import combinations
 import numpy as np
 
 from geomsolve.analyses.prediction import Prediction
-from geomsolve.analyses.ranges import Bind, PairRange, range_around
+from geomsolve.analyses.ranges import Bind, PairRange, range_above_frame, range_around
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify
 from geomsolve.gram.types import FloatArray
@@ -217,7 +217,8 @@ def pair_around(case: Case, bind: Bind, slack: float, a: int, b: int) -> PairRan
     """The range of the cosine of two classes, by position."""
     free = case.free
     cosine = float(free.cosines[free.orbits.index[a], free.orbits.index[b]])
-    range_ = range_around(bind, free.orbits, free.cosines, slack, (a, b))
+    around = range_above_frame if free.nonnegative else range_around
+    range_ = around(bind, free.orbits, free.cosines, slack, (a, b))
     return PairRange((free.names[a], free.names[b]), cosine, range_)
 
 

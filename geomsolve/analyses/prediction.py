@@ -94,6 +94,11 @@ class Prediction(Proof):
         return matrix
 
     @property
+    def nonnegative(self) -> bool:
+        """Whether it is of features without a negative coordinate."""
+        return bool(self.problem.get("nonnegative"))
+
+    @property
     def subject(self) -> str:
         """The name of the loss or weighting."""
         return str(self.problem["weighting"] if self.samples else self.problem["loss"]["name"])

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from geomsolve.questions.base import LossProblem
 from geomsolve.questions.data import ClassLabels, Matrix, Vectors
+from geomsolve.questions.slack import Nonnegative
 from geomsolve.reading.embeddings import Embeddings, open_embeddings
 from geomsolve.reading.labels import Classes, read_classes
 from geomsolve.reading.table import Table, read_rows
@@ -28,6 +29,7 @@ class Compare(LossProblem):
         description="a file of vectors, one row a sample: npy, npz, csv, tsv, parquet or pt; or a list of such files"
     )
     within: float = Field(0.1, gt=0, lt=1, description="largest difference of a cosine that counts as a match")
+    nonnegative: Nonnegative = False
     dim: int | None = Field(None, ge=1, description="dimensions that the encoder can use (default: those of its rows)")
     classifier: Matrix | None = Field(None, description="a file with the classifier's weights, one row a class")
 

@@ -14,7 +14,7 @@ from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport, 
 from geomsolve.analyses.compare_verdict import AT_OPTIMUM
 from geomsolve.cli.advice import after_collapse
 from geomsolve.cli.answers import setting, undetermined
-from geomsolve.cli.options import Command, loss_options, output_options, solver_options, split_loss
+from geomsolve.cli.options import Command, loss_options, nonnegative_option, output_options, solver_options, split_loss
 from geomsolve.cli.output import Output, refuse_overwriting
 from geomsolve.cli.progress import reading
 from geomsolve.cli.ranges import interval
@@ -48,6 +48,7 @@ TIGHT = 1e-3
 @loss_options
 @click.option("--within", type=float, metavar="X", help="Largest difference of a cosine that matches (default 0.1).")
 @click.option("--dim", type=int, metavar="D", help="Dimensions that the encoder can use (default: those of its rows).")
+@nonnegative_option
 @click.option("--classifier", metavar="FILE", help="Weights of the classifier, one row a class: NC3 is measured.")
 @solver_options
 @click.option("--full", is_flag=True, help="JSON holds the Gram matrices for any number of classes (else up to 64).")
@@ -295,6 +296,11 @@ def what_it_means(report: Comparison) -> str:
         kept = holds_for(report.free.assumption)[0]
         assert judged.slack is not None
         lines.append(f"Up to {judged.slack:.2g} nats above the optimum the cosine may be, proven{kept}: {told}.")
+    if report.unsigned and not report.free.nonnegative and report.free.gram.min() < -report.within:
+        lines.append(
+            "No coordinate of your embeddings is negative, as after a ReLU: no two of their classes are more than 90° "
+            "apart. --nonnegative compares with the best that such features can do."
+        )
     if report.verdict == "loose":
         lines.append(
             "The loss gains next to nothing from moving the angles, so training hardly will. A higher temperature "
