@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from geomsolve.analyses.classifiers import ClassifierReport
     from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
     from geomsolve.analyses.contrast import ContrastReport
+    from geomsolve.analyses.crossmodal_report import CrossmodalReport
     from geomsolve.analyses.design_report import DesignReport
     from geomsolve.analyses.diversity import DiversityReport
     from geomsolve.analyses.find_levels import FoundLevelsReport
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from geomsolve.questions.check import Check, CheckWeighting
     from geomsolve.questions.compare import Compare
     from geomsolve.questions.contrast import Contrast
+    from geomsolve.questions.crossmodal import Crossmodal
     from geomsolve.questions.design import Design
     from geomsolve.questions.diversity import Diversity
     from geomsolve.questions.imbalance import Imbalance
@@ -69,6 +71,8 @@ _HOMES = {
     "CompareReport": "geomsolve.analyses.compare_report",
     "Contrast": "geomsolve.questions.contrast",
     "ContrastReport": "geomsolve.analyses.contrast",
+    "Crossmodal": "geomsolve.questions.crossmodal",
+    "CrossmodalReport": "geomsolve.analyses.crossmodal_report",
     "Design": "geomsolve.questions.design",
     "DesignReport": "geomsolve.analyses.design_report",
     "Diversity": "geomsolve.questions.diversity",
@@ -116,6 +120,8 @@ __all__ = [
     "CompareReport",
     "Contrast",
     "ContrastReport",
+    "Crossmodal",
+    "CrossmodalReport",
     "Design",
     "DesignReport",
     "Diversity",

@@ -272,7 +272,7 @@ def test_clean_pairs_are_a_supervised_contrast(seed):
 def test_points_cones_and_descent_agree():
     """Random joints of random shapes: two solvers to 1e-8; descent from random points never below the bound."""
     rng = np.random.default_rng(16)
-    for trial in range(12):
+    for trial in range(6):
         n, m = rng.integers(2, 6, 2)
         joint = Joint.of(rng.dirichlet(np.full(n * m, rng.choice([0.3, 1.0, 5.0]))).reshape(n, m))
         name = ("clip", "siglip", "cosine-softmax")[trial % 3]
@@ -290,7 +290,7 @@ def test_points_cones_and_descent_agree():
             return objective.value(paired.reduce_cross(x[:one] @ x[one:].T))
 
         start = rng.standard_normal((one + two) * 3)
-        found = minimize(value, start, method="L-BFGS-B", options={"maxiter": 60})
+        found = minimize(value, start, method="L-BFGS-B", options={"maxiter": 25})
         assert found.fun >= points.certificate.lower_bound - 1e-12
 
 

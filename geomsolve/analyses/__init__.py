@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from geomsolve.analyses.classifiers import ClassifierReport
     from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
     from geomsolve.analyses.contrast import ContrastReport
+    from geomsolve.analyses.crossmodal_report import CrossmodalReport
     from geomsolve.analyses.design_report import DesignReport
     from geomsolve.analyses.find_levels import FoundLevelsReport
     from geomsolve.analyses.imbalance import ImbalanceReport
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from geomsolve.questions.check import Check, CheckWeighting
     from geomsolve.questions.compare import Compare
     from geomsolve.questions.contrast import Contrast
+    from geomsolve.questions.crossmodal import Crossmodal
     from geomsolve.questions.design import Design
     from geomsolve.questions.imbalance import Imbalance
     from geomsolve.questions.levels import Levels
@@ -57,6 +59,8 @@ def solve(problem: Compare) -> CompareReport | CheckpointsReport: ...
 def solve(problem: Contrast) -> ContrastReport: ...
 @overload
 def solve(problem: Design) -> DesignReport: ...
+@overload
+def solve(problem: Crossmodal) -> CrossmodalReport: ...
 @overload
 def solve(problem: Problem) -> Report: ...
 def solve(problem: Any) -> Any:

@@ -23,7 +23,7 @@ from geomsolve.batch.rows import Outcome, row_of
 from geomsolve.errors import GeomsolveError, InputError
 from geomsolve.questions.base import Problem
 from geomsolve.questions.documents import Entry
-from geomsolve.registry import LOSSES, WEIGHTINGS
+from geomsolve.registry import LOSSES, PAIR_LOSSES, WEIGHTINGS
 
 BACKENDS = ("loky", "dask")
 """Where the processes are: on this machine (the name is an old one), or on a dask cluster."""
@@ -61,7 +61,7 @@ def outcomes(
     ``jobs`` processes on this machine (default: its cores), or the dask cluster whose ``scheduler`` has this address;
     ``timeout`` in seconds for one problem.
     """
-    own = [*LOSSES.elsewhere(), *WEIGHTINGS.elsewhere()]
+    own = [*LOSSES.elsewhere(), *PAIR_LOSSES.elsewhere(), *WEIGHTINGS.elsewhere()]
     pickled = [pickle.dumps((own, problem)) for problem in problems]
     return _on_cluster(pickled, scheduler, timeout) if backend == "dask" else _here(pickled, jobs, timeout)
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import click
 
-from geomsolve.analyses.named import loss_of
+from geomsolve.analyses.named import any_loss_of
 from geomsolve.cli.main import cli
 from geomsolve.errors import InputError
-from geomsolve.questions.base import LossProblem, Problem
+from geomsolve.questions.base import Problem
 from geomsolve.questions.check import Composed
 from geomsolve.questions.kinds import kind_of
 from geomsolve.questions.spelled import ABOUT, spell, written
@@ -73,8 +73,9 @@ def _meaning(problem: dict[str, Any]) -> dict[str, Any] | None:
         made = kind_of(problem)(**problem)
         plain = made.model_dump(exclude=ABOUT)
         asked = made.question if isinstance(made, Composed) else made
-        if isinstance(asked, LossProblem):
-            plain["loss"] = {**loss_of(asked).written, "name": asked.loss.name}
+        loss = any_loss_of(asked)
+        if loss is not None:
+            plain["loss"] = {**loss.written, "name": asked.loss.name}  # type: ignore[attr-defined]  # one that has it
     except InputError:
         return None
     return plain

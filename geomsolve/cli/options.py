@@ -16,7 +16,7 @@ from geomsolve.cli.output import Output, debug_option, json_option, no_color_opt
 from geomsolve.errors import InputError
 from geomsolve.plots import check_file
 from geomsolve.questions.realizable import Realizable
-from geomsolve.registry import LOSSES, TEMPERATURE, WEIGHTINGS, Parameter, Registry, spelled
+from geomsolve.registry import LOSSES, PAIR_LOSSES, TEMPERATURE, WEIGHTINGS, Parameter, Registry, spelled
 from geomsolve.solvers.choose import SOLVERS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -261,6 +261,23 @@ loss_options = click.option(
     metavar="NAME",
     help="The loss (default supcon); see geomsolve list losses.",
 )
+
+
+pair_loss_options = click.option(
+    "--loss",
+    cls=ChoiceOption,
+    registry=PAIR_LOSSES,
+    metavar="NAME",
+    help="The loss: clip (default), siglip or cosine-softmax; see geomsolve list losses.",
+)
+
+
+def split_pair_loss(flags: dict[str, Any]) -> dict[str, Any]:
+    """Gather the flags of a loss of two sides among ``flags`` into ``{"loss": {...}}``."""
+    declared = PAIR_LOSSES.parameters()
+    rest = {key: value for key, value in flags.items() if key not in declared and key != "loss"}
+    loss = {key: value for key, value in flags.items() if key in declared}
+    return {**rest, "loss": {"name": flags.get("loss", "clip"), **loss}}
 
 
 def split_loss(flags: dict[str, Any]) -> dict[str, Any]:

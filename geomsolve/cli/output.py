@@ -18,7 +18,7 @@ from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
 from geomsolve.files import write_together
 from geomsolve.plots import check_file, render
-from geomsolve.questions.base import LossProblem, Problem
+from geomsolve.questions.base import LossProblem, PairProblem, Problem
 from geomsolve.report import Report
 from geomsolve.report import to_json as to_json
 
@@ -41,12 +41,13 @@ def refuse_overwriting(path: str | None, inputs: Iterable[str | Path], *, field:
 
 def loss_notes(problem: Problem) -> tuple[str, ...]:
     """What the loss of a problem has to say about its parameters; what is wrong with them is told later."""
-    if not isinstance(problem, LossProblem):
+    if not isinstance(problem, (LossProblem, PairProblem)):
         return ()
-    from geomsolve.analyses.named import loss_of
+    from geomsolve.analyses.named import any_loss_of
 
     try:
-        return loss_of(problem).notes()
+        loss = any_loss_of(problem)
+        return loss.notes() if loss is not None else ()
     except InputError:
         return ()
 

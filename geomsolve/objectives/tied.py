@@ -18,8 +18,8 @@ from geomsolve.objectives.cross import CrossObjective, Joint
 
 
 def can_be_tied(paired: Paired) -> bool:
-    """Whether every point of either side has a partner."""
-    same = paired.n_first == paired.n_second
+    """Whether every point of either side has a partner, and there are two classes at least."""
+    same = paired.n_first == paired.n_second and paired.points[0] > 1
     return same and bool(np.array_equal(paired.partner, np.arange(paired.n_first)))
 
 

@@ -41,6 +41,10 @@ class PairLoss(Choice):
         """The logits that the loss would do best with; None where there are none, or more than one choice of them."""
         return None
 
+    def among(self, joint: Joint) -> Self:
+        """The same loss, what follows from the number of points filled in."""
+        return self
+
     @property
     def merges(self) -> bool:
         """Whether points with the same pairs may be made one: where the loss knows them by their pairs alone."""

@@ -17,7 +17,7 @@ Symbols: pi, p, q ``joint``, tau ``temperature``, B ``batch``, nu ``far``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -43,6 +43,21 @@ class Siglip(PairLoss):
     batch: int | None = parameter(BATCH, None)
     sampling: str = parameter(NEGATIVES, "supervised")
 
+    def among(self, joint: Joint) -> Self:
+        return self if self.batch is not None else self.replace(batch=self._pairs(joint))
+
+    def notes(self) -> tuple[str, ...]:
+        if self.bias < 1:
+            return ()
+        return (
+            f"the bias is added, as in the published code, which starts at -10; with {self.bias:g} every negative pair "
+            f"at a right angle costs {float(np.logaddexp(0, self.bias)):.3g} nats",
+        )
+
+    def _pairs(self, joint: Joint) -> int:
+        """Pairs in a batch, unless given: as many as there are points on a side."""
+        return max(joint.first_point.size, joint.second_point.size)
+
     def objective(self, joint: Joint) -> CrossObjective:
         counts = joint.paired.counts
         return Softplus(joint.weights * counts, self.negatives(joint) * counts, 1 / self.temperature, self.bias)
@@ -58,7 +73,7 @@ class Siglip(PairLoss):
 
     def negatives(self, joint: Joint) -> FloatArray:
         """nu (m_x, m_y + 1) of one pair of each kind."""
-        each = (self.batch or max(joint.first_point.size, joint.second_point.size)) - 1
+        each = (self.batch or self._pairs(joint)) - 1
         if self.sampling == "iid":
             return each * joint.product
         # where several given points are one, each has its part of the weights, and is another than the others

@@ -110,6 +110,12 @@ class LossChoice(BaseModel):
         return dict(self.model_extra or {})
 
 
+class PairLossChoice(LossChoice):
+    """A loss of two sides, such as images and texts; the registry of pair losses checks its parameters."""
+
+    name: str = "clip"
+
+
 class Problem(Frozen):
     """The base of all problems."""
 
@@ -130,6 +136,24 @@ class Problem(Frozen):
         return ()
 
 
+class PairProblem(Problem):
+    """A problem about a loss of two sides."""
+
+    loss: PairLossChoice = PairLossChoice()
+
+    @field_validator("loss", mode="before")
+    @classmethod
+    def _loss_by_name(cls, value: Any) -> Any:
+        return by_name(value)
+
+
+def by_name(loss: Any) -> Any:
+    """A loss that is a mapping, or no more than its name."""
+    if not isinstance(loss, (str, dict, LossChoice)):
+        raise ValueError(f"wanted the name of a loss, or a mapping with name and parameters, got {loss!r}")
+    return {"name": loss} if isinstance(loss, str) else loss
+
+
 class LossProblem(Problem):
     """A problem about a loss.  ``of_classifiers``: it may be one of features and classifiers, two points a class."""
 
@@ -144,10 +168,7 @@ class LossProblem(Problem):
     @field_validator("loss", mode="before")
     @classmethod
     def _loss_by_name(cls, value: Any, info: ValidationInfo) -> Any:
-        if not isinstance(value, (str, dict, LossChoice)):
-            raise ValueError(f"wanted the name of a loss, or a mapping with name and parameters, got {value!r}")
-        if isinstance(value, str):
-            return {"name": value}
+        value = by_name(value)
         return read_lists(value, info.data.get("base")) if isinstance(value, dict) else value
 
 

@@ -12,7 +12,7 @@ from pydantic import Field, TypeAdapter
 import geomsolve.questions
 from geomsolve.errors import InputError, nearest
 from geomsolve.questions.base import Problem, keys
-from geomsolve.registry import LOSSES
+from geomsolve.registry import LOSSES, PAIR_LOSSES
 
 
 @cache
@@ -64,6 +64,8 @@ def json_schema() -> dict[str, Any]:
         definition.update(properties={**properties, "grid": axes}, required=["kind"], additionalProperties=False)
     others = {alias.name: (cls, alias.summary) for cls in LOSSES.values() for alias in cls.aliases}
     definitions["LossChoice"] = LOSSES.json_schema("supcon", others)
+    if "PairLossChoice" in definitions:
+        definitions["PairLossChoice"] = PAIR_LOSSES.json_schema("clip")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "$defs": definitions}
 
 

@@ -270,8 +270,13 @@ def tangent(point: FloatArray, vector: FloatArray) -> FloatArray:
     return np.asarray(vector - np.sum(vector * point, axis=1, keepdims=True) * point)
 
 
-def descend(spot: Spot, limit: int = MAX_STEPS, residual: float = RESIDUAL) -> tuple[Spot, int]:
-    """Trust-region steps until rows balance to rounding or nothing moves any more; returns the spot and the steps."""
+def descend(
+    spot: Spot, limit: int = MAX_STEPS, residual: float = RESIDUAL, *, narrow: bool = True
+) -> tuple[Spot, int]:
+    """Trust-region steps until rows balance to rounding or nothing moves any more; returns the spot and the steps.
+
+    ``narrow``: dimensions that hold little are left out on the way.
+    """
     largest = 4 * sqrt(float(spot.weights.sum()))
     radius = largest / 8
     best, idle = spot.residual, 0
@@ -292,7 +297,7 @@ def descend(spot: Spot, limit: int = MAX_STEPS, residual: float = RESIDUAL) -> t
         elif not ratio > 0.25:
             radius = min(radius, length) / 4
         if ratio > 0.05:
-            spot, model = narrowed(trial, max(predicted, 0.0)), None
+            spot, model = narrowed(trial, max(predicted, 0.0)) if narrow else trial, None
         idle = 0 if spot.residual < 0.5 * best or abs(predicted) > noise else idle + 1
         best = min(best, spot.residual)
     return spot, limit

@@ -26,10 +26,13 @@ from geomsolve.solvers.base import Solution
 from geomsolve.solvers.choose import CONIC_ORBITS, PRECISE, check_solver, solve_objective
 from geomsolve.solvers.dual import solve_dual
 from geomsolve.solvers.paired_conic import solve_conic_sides
-from geomsolve.solvers.sides import Sides, rows_of, solve_sides
+from geomsolve.solvers.sides import Sides, Spot, descend, rows_of, solve_sides
 
-TIED = 1e-10
-"""Gap of the tied optimum, relative to the value, at which it is the optimum; what lies further above is apart."""
+TIED = 2e-12
+"""Gap of the tied optimum, relative to the value, at which it is the optimum."""
+
+APART = 1e-13
+"""What all that is tied lies above the optimum, relative to the value, at which nothing tied is optimal."""
 
 THOROUGH = 40
 """Distinct classes up to which the program of one side is solved by any solver, to settle whether sides coincide."""
@@ -120,9 +123,9 @@ def tied_optimum(objective: CrossObjective, joint: Joint, *, thorough: bool) -> 
 
 def whether_tied(objective: CrossObjective, joint: Joint, gram: PairedGram, proof: Certificate) -> bool | None:
     """True if some optimum is tied, False if none is, None where neither is proven; ``gram`` is (nearly) optimal."""
-    scale = TIED * max(1.0, abs(proof.value))
+    scale = max(1.0, abs(proof.value))
     orbits = tied_orbits(joint)
-    if tied_excess(objective, orbits, gram.cross, proof.gap) > scale / 100:
+    if tied_excess(objective, orbits, gram.cross, proof.gap) > APART * scale:
         return False
     if orbits.n_orbits > THOROUGH:
         return None
@@ -130,12 +133,40 @@ def whether_tied(objective: CrossObjective, joint: Joint, gram: PairedGram, proo
     if best is None:
         return None
     alone = certify(Tied(objective), orbits, best.cosines)
-    if alone.value - proof.lower_bound <= scale:
+    if alone.value - proof.lower_bound <= TIED * scale:
         return True
-    return False if alone.lower_bound > proof.value + scale / 100 else None
+    return False if alone.lower_bound > proof.value + APART * scale else None
 
 
 def tied_gram(cosines: FloatArray) -> PairedGram:
     """The Gram matrix of two sides that coincide, with orbit ``cosines`` (m, m)."""
     ones = np.ones(cosines.shape[0])
     return PairedGram(ones, cosines, ones, cosines, tied_cross(cosines))
+
+
+REACHED = 1e-10
+"""Gap, relative to the value, at which a search in limited dimension has found what the unlimited one would."""
+
+STARTS = 20
+"""Random starts of a search in limited dimension."""
+
+
+def solve_limited_sides(
+    objective: CrossObjective, paired: Paired, dim: int, *, lower_bound: float, seed: int = 0
+) -> tuple[FloatArray, float, int]:
+    """The best of several local searches in ``dim`` dimensions, each point an orbit of its own: rows, value, steps.
+
+    Stops early where ``lower_bound`` is reached.
+    """
+    sides = Sides(objective, paired)
+    best: Spot | None = None
+    steps = 0
+    for start in range(STARTS):
+        spot, count = descend(Spot.at(sides, sides.start(dim, seed + start)), narrow=False)
+        steps += count
+        if best is None or spot.value < best.value:
+            best = spot
+        if best.value - lower_bound <= REACHED * max(1.0, abs(best.value)):
+            break
+    assert best is not None
+    return best.point, best.value, steps

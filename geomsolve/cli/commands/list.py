@@ -10,7 +10,7 @@ from rich.table import Table
 from geomsolve.cli.output import console, debug_option, json_option, no_color_option, to_json
 from geomsolve.reading.datasets import EXAMPLES, dataset
 from geomsolve.reading.generators import GENERATORS
-from geomsolve.registry import LOSSES, WEIGHTINGS
+from geomsolve.registry import LOSSES, PAIR_LOSSES, WEIGHTINGS
 from geomsolve.report import head
 
 
@@ -23,8 +23,9 @@ def command(what: str, as_json: bool, no_color: bool) -> None:
     """List what is built in, each with its source or an example."""
     rows: list[dict[str, Any]] = []
     if what in ("losses", "weightings"):
-        for name, cls in sorted((LOSSES if what == "losses" else WEIGHTINGS).items()):
-            others = {"aliases": [alias.name for alias in LOSSES[name].aliases]} if what == "losses" else {}
+        known = {**LOSSES, **PAIR_LOSSES} if what == "losses" else WEIGHTINGS
+        for name, cls in sorted(known.items()):
+            others = {"aliases": [alias.name for alias in getattr(cls, "aliases", ())]} if what == "losses" else {}
             flags = [declared.flags[-1] for declared in cls.takes().values()]
             rows.append({"name": name, "summary": cls.summary, **others, "flags": flags, "source": cls.source})
     elif what == "labels":

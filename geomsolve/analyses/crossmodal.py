@@ -1,0 +1,184 @@
+"""How do two encoders arrange images and texts (or features and classifiers), and do the two sides coincide?
+
+    minimise F(C)   subject to   [[A, C], [C', B]] psd, unit diagonal        (C: cosines between the sides)
+
+The points go through their symmetry (``gram/paired.py``) to a solver, and the answer carries the certificate of
+``proof/paired.py``.  That an image and its text coincide is a result here, never an assumption.
+
+Left for modules of their own, which take ``CrossmodalReport.joint`` (who belongs to whom), ``gram`` (all cosines) and
+the certificate: ``attainable``, and of ``modality_gap`` all but ``value``; they are None until these fill them in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geomsolve.analyses.crossmodal_report import CrossmodalReport, describe
+from geomsolve.analyses.named import pair_loss_of
+from geomsolve.errors import InputError
+from geomsolve.gram.orbits import Orbits
+from geomsolve.gram.paired import PairedGram
+from geomsolve.objectives.cross import CrossObjective, Joint
+from geomsolve.pair_losses import PairLoss
+from geomsolve.proof.certificate import Certificate
+from geomsolve.proof.paired_uniqueness import sides_are_unique
+from geomsolve.questions.crossmodal import Crossmodal
+from geomsolve.report import Effort, Proof, understood
+from geomsolve.solvers.sides import solve_sides
+from geomsolve.solvers.two_sides import SidesAnswer, gram_of, solve_limited_sides, solve_two_sides
+from geomsolve.words import counted
+
+MATRICES = 80
+"""Matrices of doubles with a row and a column for each distinct point that solving holds at once, about."""
+
+MOST_POINTS = 4000
+"""Distinct points of both sides together that are solved."""
+
+ASKED_AGAIN = 60
+"""Distinct points up to which a second search looks for another optimum."""
+
+SAME, ELSEWHERE = 1e-12, 1e-3
+"""Losses, relatively, that are the same up to rounding, and cosines that differ for certain."""
+
+LIMITED = 200
+"""Points up to which the best arrangement in limited dimension is searched for."""
+
+
+def joint_of(problem: Crossmodal, loss: PairLoss) -> Joint:
+    """Who belongs to whom; :class:`InputError` for more distinct points than are solved."""
+    if problem.pairs is not None:
+        refuse_oversize(sum(problem.pairs.values.shape), most=4 * MOST_POINTS, field="pairs")
+        joint = Joint.of(problem.pairs.values, merge=loss.merges)
+    else:
+        orbits = Orbits.of(problem.proportions, problem.class_counts)
+        refuse_oversize(2 * orbits.n_orbits, most=MOST_POINTS, field=problem.source)
+        joint = Joint.classes(orbits, problem.noise or 0.0)
+    refuse_oversize(joint.paired.n_first + joint.paired.n_second, most=MOST_POINTS, field=problem.source)
+    return joint
+
+
+def refuse_oversize(points: int, *, most: int, field: str) -> None:
+    """Raise :class:`InputError` for more distinct points than are solved."""
+    if points > most:
+        need = MATRICES * 8 * points**2 / 2**30
+        raise InputError(
+            f"{points:,} distinct images and texts would need about {need:,.0f} GiB of memory; at most {most:,} are "
+            "taken. Give classes, or fewer points: cost grows with distinct points, not with pairs",
+            field=field,
+        )
+
+
+def validate(problem: Crossmodal) -> None:
+    """Raise :class:`InputError` for what the loss, or the number of points, makes impossible."""
+    loss = pair_loss_of(problem)
+    joint = joint_of(problem, loss)
+    loss.objective(joint)
+    refuse_dimension(problem, joint)
+
+
+def refuse_dimension(problem: Crossmodal, joint: Joint) -> None:
+    """Raise :class:`InputError` for more points than are arranged in limited dimension."""
+    if problem.dim is not None and sum(joint.paired.points) > LIMITED:
+        raise InputError(
+            f"in limited dimension every point is solved for, at most {LIMITED}; there are "
+            f"{sum(joint.paired.points):,}; leave it out, or give fewer points",
+            field="dim",
+        )
+
+
+def crossmodal(problem: Crossmodal) -> CrossmodalReport:
+    """Solve, prove and describe."""
+    loss = pair_loss_of(problem)
+    joint = joint_of(problem, loss)
+    refuse_dimension(problem, joint)
+    objective = loss.objective(joint)
+    answer = solve_two_sides(objective, joint, solver=problem.solver, tolerance=problem.tolerance, seed=problem.seed)
+    gram, proof, tied = answer.gram, answer.certificate, answer.tied
+    effort = Effort(answer.solver, answer.reason, answer.iterations, answer.seconds)
+    unique: bool | None = None
+    limited: bool | None = None
+    if problem.dim is not None:
+        limited = rank_of(joint, gram) > problem.dim
+    if limited:
+        joint, objective = joint.apart(), loss.objective(joint.apart())
+        rows, best, steps = solve_limited_sides(
+            objective, joint.paired, int(problem.dim or 1), lower_bound=proof.lower_bound, seed=problem.seed
+        )
+        gram, proof, tied = gram_of(joint.paired, rows), proof.at(best), None
+        limited = not proof.certified
+        where = counted(int(problem.dim or 1), "dimension")
+        effort = Effort("local", f"best of several starts in {where}", steps, answer.seconds)
+    else:
+        unique = sides_are_unique(joint, lambda: loss.objective(joint.apart()), gram, proof.gap)
+        if unique is None and another(objective, joint, answer, problem.seed):
+            unique = False
+    return CrossmodalReport(
+        problem=understood(problem, loss=loss.among(joint).written),
+        proof=Proof.of(proof, unique),
+        effort=effort,
+        joint=joint,
+        gram=gram,
+        nouns=(loss.first_noun, loss.second_noun),
+        names=problem.class_names,
+        tied=tied,
+        dimension_limited=limited,
+        modality_gap=modality_gap(joint, gram),
+        attainable=None,
+        structure=describe(joint, gram, proof.gap, tied),
+        rank=rank_of(joint, gram),
+    )
+
+
+def another(objective: CrossObjective, joint: Joint, answer: SidesAnswer, seed: int) -> bool:
+    """Whether a search from random points ends elsewhere with the same loss: a second optimum, found."""
+    paired = joint.paired
+    if paired.n_first + paired.n_second > ASKED_AGAIN:
+        return False
+    cross, rows, _ = solve_sides(objective, paired, seed=seed + 1)
+    here, there, value = answer.gram, gram_of(paired, rows), answer.certificate.value
+    if objective.value(cross) > value + SAME * max(1.0, abs(value)):
+        return False
+    pairs = ((here.first, there.first), (here.second, there.second), (here.cross, there.cross))
+    return max(float(np.abs(one - two).max(initial=0.0)) for one, two in pairs) > ELSEWHERE
+
+
+def modality_gap(joint: Joint, gram: PairedGram) -> dict[str, Any]:
+    """The distance between the mean of one side and that of the other, at the optimum found."""
+    return {"value": gap_at(joint, gram), "low": None, "high": None, "forced": None, "price": None}
+
+
+def gap_at(joint: Joint, gram: PairedGram) -> float:
+    """|sum p_i x_i - sum q_j y_j|, from p'Ap + q'Bq - 2 p'Cq; see ``mathematics``: it is at most 2."""
+    paired = joint.paired
+    p, q = joint.first * paired.first, joint.second * paired.second
+
+    def square(mass: Any, own: Any, inner: Any, size: Any) -> float:
+        mean = inner.copy()
+        np.fill_diagonal(mean, np.where(size > 1, (own + (size - 1) * np.diag(inner)) / size, own))
+        return float(mass @ mean @ mass)
+
+    one = square(p, gram.first_own, gram.first, paired.first)
+    two = square(q, gram.second_own, gram.second, paired.second)
+    between = float(p @ paired.sums(gram.cross) @ q)
+    return float(np.sqrt(max(one + two - 2 * between, 0.0)))
+
+
+def rank_of(joint: Joint, gram: PairedGram) -> int:
+    """Dimensions that the points span."""
+    blocks = joint.paired.blocks(gram)
+    values = np.linalg.eigvalsh(blocks.quotient)
+    _, _, n = joint.paired.several
+    rank = int(np.sum(values > 1e-7 * max(values[-1], 1.0)))
+    if n.size:
+        inner = np.linalg.eigvalsh(blocks.contrast)
+        rank += int(np.sum((inner > 1e-7) * (n - 1)[:, None]))
+    return rank
+
+
+def certificate_of(report: CrossmodalReport, objective: CrossObjective) -> Certificate:
+    """The certificate of the answer of a report, made again."""
+    from geomsolve.proof.paired import certify_cross
+
+    return certify_cross(objective, report.joint.paired, report.gram.cross, tolerance=report.problem["tolerance"])

@@ -1,0 +1,77 @@
+"""Is the optimum of two sides the only one?  As in ``uniqueness.py``, for the joint Gram matrix G of all points.
+
+All optima of a convex F have one gradient, hence lie among the feasible G' with <S, G'> = 0: any other is G + Delta,
+Delta = W Y W', W the null space of S, diag(Delta) = 0, and F straight along its block between the sides.  No such
+Delta: unique.  If there is one within the range of G along which F stays as it is, it leads to a second optimum, found.
+Otherwise: not determined.
+
+Symbols: W ``basis``, Y the coefficients, Delta ``change``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from geomsolve.gram.paired import PairedGram
+from geomsolve.gram.types import FloatArray
+from geomsolve.objectives.cross import CrossObjective, Joint
+from geomsolve.proof.paired import multipliers
+
+MOST_POINTS = 30
+"""Points of both sides together up to which the linear algebra (about n^6 operations) is done."""
+
+NULL = 1e-7
+"""Eigenvalues of S and curvatures below this, relative to the largest force, count as zero."""
+
+
+def sides_are_unique(joint: Joint, single: Callable[[], CrossObjective], gram: PairedGram, gap: float) -> bool | None:
+    """True, False or None (not determined) for the Gram matrix of ``joint``, within ``gap`` of optimal.
+
+    ``single()`` is F with every point an orbit of its own.
+    """
+    if sum(joint.paired.points) > MOST_POINTS:
+        return None
+    plain = single()
+    paired = joint.paired.apart()
+    first, cross, second = joint.paired.lift(gram)
+    whole = np.block([[first, cross], [cross.T, second]])
+    wide = paired.reduce_cross(cross)
+    force, alpha, beta = multipliers(paired, wide, plain.gradient(wide))
+    d = paired.lift_cross(force)
+    dual = np.block([[np.diag(alpha), d], [d.T, np.diag(beta)]])
+    steepest = float(plain.forces(wide).max())
+    values, vectors = np.linalg.eigh(dual)
+    null = np.abs(values) <= max(NULL, 10 * np.sqrt(max(gap, 0.0))) * steepest
+
+    def straight(basis: FloatArray) -> list[FloatArray]:
+        """Directions W Y W' of norm 1 with zero diagonal along which F has no curvature."""
+        units = []
+        for i in range(basis.shape[1]):
+            for j in range(i, basis.shape[1]):
+                unit = np.outer(basis[:, i], basis[:, j])
+                units.append((unit + unit.T) / (2 if i == j else np.sqrt(2)))
+        if not units:
+            return []
+        bend, m = plain.curvature(wide), first.shape[0]
+        columns = []
+        for unit in units:
+            curved = bend(paired.reduce_cross(unit[:m, m:])) / steepest
+            columns.append(np.concatenate([np.diag(unit), curved.ravel()]))
+        _, singular, right = np.linalg.svd(np.array(columns).T, full_matrices=True)
+        free = np.concatenate([singular, np.zeros(right.shape[0] - singular.size)]) <= NULL
+        changes = [np.einsum("k,kab->ab", y, np.array(units)) for y in right[free]]
+        return [c / np.linalg.norm(c) for c in changes]
+
+    if not straight(vectors[:, null]):
+        return True
+    values, vectors = np.linalg.eigh(whole)
+    inside = values > 1e-4
+    reach, value, m = float(values[inside].min()), plain.value(wide), first.shape[0]
+    for change in straight(vectors[:, inside]):
+        for sign in (1, -1):
+            other = whole + sign * 0.5 * reach * change
+            if plain.value(paired.reduce_cross(other[:m, m:])) <= value + 1e-12 * max(1.0, abs(value)):
+                return False
+    return None

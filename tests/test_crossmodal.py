@@ -1,0 +1,192 @@
+"""The question of two sides as a user asks it: images and texts, features and classifiers."""
+
+from __future__ import annotations
+
+from math import exp, log, sqrt
+
+import numpy as np
+import pytest
+
+from geomsolve import Crossmodal, InputError, solve
+
+NOISY = ".3,.02,.02,.06;.01,.2,.02,.07;.02,.03,.18,.07"
+
+
+def ask(**flags):
+    return solve(Crossmodal(**flags))
+
+
+@pytest.mark.parametrize(
+    ("k", "scale", "bias", "value", "own", "other", "gap"),
+    [
+        (8, 10, 0, 0.13035816004, 0.32124317, -0.43375293, 1.16512388),
+        (8, 5, -2, 0.42262813442, 0.79373235, -0.23125757, 0.64228911),
+        (4, 5, 0, 0.31555893717, 0.5, -0.5, 1.0),
+        (32768, 10, -10, 2.13049495901, 0.95814488, None, 0.28932721787),
+    ],
+)
+def test_balanced_siglip(k, scale, bias, value, own, other, gap):
+    report = ask(props=[1 / k] * k, loss={"name": "siglip", "temperature": 1 / scale, "bias": bias})
+    assert report.value == pytest.approx(value, abs=1e-9)
+    assert report.certified
+    assert report.tied is False
+    assert report.gram.cross[0, 1] == pytest.approx(own, abs=1e-8)
+    off = ((k - 2) * own - k) / (2 * (k - 1))
+    assert report.gram.cross[0, 0] == pytest.approx(off, abs=1e-8)
+    assert other is None or off == pytest.approx(other, abs=1e-8)
+    assert report.modality_gap["value"] == pytest.approx(gap, abs=1e-7)
+    assert report.modality_gap["value"] == pytest.approx(2 * sqrt((1 + (k - 1) * (1 - own + off)) / k), abs=1e-7)
+
+
+def test_when_siglip_wants_a_simplex():
+    """Up to 22,039 pairs at the published start; opposite points without a bias iff 1/t <= log((K - 2)/2)."""
+    for k, coincide in ((22_039, True), (22_040, False)):
+        report = ask(counts=[1] * k, loss={"name": "siglip", "temperature": 0.1, "bias": -10})
+        assert report.tied is coincide
+        assert (report.structure["kind"] == "regular simplex") is coincide
+    edge = log(98 / 2)
+    for scale, kind in ((edge - 1e-4, "antipodal"), (edge + 1e-2, "apart")):
+        report = ask(counts=[1] * 100, loss={"name": "siglip", "temperature": 1 / scale})
+        assert report.structure["kind"] == kind
+        assert report.certified
+
+
+def test_clip_of_a_joint(run):
+    answer = run("crossmodal", "--pairs", NOISY, "--loss", "clip", "-t", 1, "--json")
+    assert answer.code == 0
+    found = answer.json
+    assert found["value"] == pytest.approx(-0.402379750939, abs=1e-9)
+    assert found["modality_gap"]["value"] == pytest.approx(0.115956946, abs=1e-8)
+    assert found["certified"]
+    assert found["unique"] is True
+    assert found["tied"] is None
+    first, cross, second = (np.array(found[key]) for key in ("first", "cross", "second"))
+    whole = np.block([[first, cross], [cross.T, second]])
+    assert np.linalg.eigvalsh(whole)[0] > -1e-12
+    assert np.diag(whole) == pytest.approx(1, abs=1e-12)
+    text = run("crossmodal", "--pairs", NOISY, "-t", 1).stdout
+    assert text.startswith("clip puts an image 4.7° to 5.8° from its own text")
+    assert "Proven" in text
+    assert "Modality gap 0.115957" in text
+    assert "Gram" not in text
+
+
+def test_noise_leaves_many_optima(run):
+    """K = 4 with a tenth of random texts is expressed exactly below .36925: then every force vanishes."""
+    text = run("crossmodal", "--props", "4*.25", "--noise", 0.1, "-t", 0.2).stdout
+    assert text.startswith("Images and texts can coincide but need not")
+    # cos = 1 + t (log nu - log on) of weights .025 off and .925 on the diagonal, in multiples of 1/4
+    report = ask(props=[0.25] * 4, noise=0.1, loss={"name": "clip", "temperature": 0.2})
+    delta = log(1 + 4 * 0.9 / 0.1)
+    assert report.gram.cross[0, 1] - report.gram.cross[0, 0] == pytest.approx(0.2 * delta, abs=1e-7)
+    information = 0.25 * 4 * (0.925 * log(0.925 * 4) + 3 * 0.025 * log(0.025 * 4))
+    assert report.value == pytest.approx(-information, abs=1e-9)
+    assert report.unique is False
+    assert report.tied is True
+    colder = ask(props=[0.25] * 4, noise=0.1, loss={"name": "clip", "temperature": 0.4})
+    assert colder.structure["kind"] == "regular simplex"
+    assert colder.unique is True
+
+
+def test_cosine_softmax_of_features_and_classifiers(run):
+    found = run("crossmodal", "--props", "0.7,0.2,0.1", "--loss", "cosine-softmax", "-t", 0.5, "--json").json
+    assert found["value"] == pytest.approx(0.08343503941, abs=1e-9)
+    assert np.array(found["second"])[[0, 0, 1], [1, 2, 2]] == pytest.approx(
+        [-0.76840629, -0.63498621, -0.00645852], abs=1e-7
+    )
+    assert np.array(found["first"])[[0, 0, 1], [1, 2, 2]] == pytest.approx(
+        [-0.50157506, -0.49430005, -0.50410766], abs=1e-7
+    )
+    assert found["tied"] is False
+    text = run("crossmodal", "--props", "0.7,0.2,0.1", "--loss", "cosine-softmax", "-t", 0.5).stdout
+    assert text.startswith("Features and classifiers do not coincide")
+
+
+def test_batches_tend_to_the_limit(run):
+    """In a batch of two pairs of two classes, half of the other pairs are of the other class."""
+    small = run("crossmodal", "--props", "1/2,1/2", "-t", 1, "--batch", 2, "--json").json
+    assert small["tied"] is True
+    assert small["value"] == pytest.approx((log(2) + log(1 + exp(-2))) / 2, abs=1e-12)
+    limit = ask(props=[0.7, 0.2, 0.1], loss={"name": "clip", "temperature": 0.5}).value
+    off = [
+        ask(props=[0.7, 0.2, 0.1], loss={"name": "clip", "temperature": 0.5, "batch": b}).value - log(b) - limit
+        for b in (1000, 10_000)
+    ]
+    assert abs(off[0]) < 1e-2
+    assert off[1] == pytest.approx(off[0] / 10, rel=0.05)
+
+
+def test_captions_that_are_alike_are_one():
+    five = np.repeat(np.eye(3) + 0.05, 5, axis=1)
+    one = ask(pairs=np.eye(3) + 0.05, loss={"name": "clip", "temperature": 0.3})
+    many = ask(pairs=five, loss={"name": "clip", "temperature": 0.3})
+    assert many.value == pytest.approx(one.value, abs=1e-12)
+    assert many.counts == (3, 15)
+    first, cross, second = many.matrices()
+    assert (first.shape, cross.shape, second.shape) == ((3, 3), (3, 15), (15, 15))
+    assert second[:5, :5] == pytest.approx(1, abs=1e-12)
+    assert cross[0, :5] == pytest.approx(one.matrices()[1][0, 0], abs=1e-8)
+    everything = ask(pairs=[[1, 1], [1, 1]], loss={"name": "clip"})
+    assert everything.structure["kind"] == "collapsed"  # the angle between the sides is free
+    assert everything.value == pytest.approx(0, abs=1e-12)
+    assert everything.unique is False
+
+
+def test_limited_dimension_is_not_certified(run):
+    """Two dimensions hold three points at 120 degrees, but not four at 109.5."""
+    enough = run("crossmodal", "--props", "3*1/3", "-t", 0.5, "--dim", 2, "--json")
+    assert enough.code == 0
+    assert enough.json["dimension_limited"] is False
+    little = run("crossmodal", "--props", "4*1/4", "-t", 0.5, "--dim", 2)
+    assert little.code == 1
+    assert "not certified" in little.stdout
+    found = run("crossmodal", "--props", "4*1/4", "-t", 0.5, "--dim", 2, "--json").json
+    assert found["dimension_limited"] is True
+    # four pairs at right angles
+    best = log((1 + 2 * exp(-2) + exp(-4)) / 4)
+    assert found["value"] == pytest.approx(best, abs=1e-9)
+    assert found["value"] > found["lower_bound"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--pairs", "1,-1;0,2"), "--pairs: the weight in row 1, column 2 is -1"),
+        (("--pairs", "0,0;0,0"), "--pairs: all weights are 0"),
+        (("--pairs", "1,0;0,0"), "--pairs: row 2 has no pair"),
+        (("--pairs", "1,0;1,0"), "--pairs: column 2 has no pair"),
+        (("--pairs", "1,2;3"), "--pairs: all rows must have 2 entries"),
+        (("--pairs", "1,2"), "--pairs: wanted at least two images"),
+        (("--pairs", "1,0;0,1", "--noise", 0.1), "--noise: it is for classes"),
+        (("--pairs", "1,0;0,1", "--props", "1/2,1/2"), "exactly one of"),
+        (("--props", "1/2,1/2", "--noise", 2), "--noise"),
+        (("--props", "1/2,1/2", "--loss", "arcface"), "--loss: the margin of ArcFace"),
+        (("--props", "1/2,1/2", "--loss", "clip", "--bias", 1), "--bias: the loss clip does not use this"),
+        (("--props", "1/2,1/2", "--loss", "supcon"), "--loss: unknown loss 'supcon'"),
+        (("--props", "1/2,1/2", "--solver", "dual"), "--solver"),
+        (("--props", "1/2,1/2", "-t", 1e-3, "--batch", 8), "--temperature: too low for an exact expectation"),
+        (("--counts", "101*1", "--dim", 2), "--dim: in limited dimension every point"),
+        ((), "exactly one of"),
+    ],
+)
+def test_questions_that_make_no_sense(run, flags, words):
+    ended = run("crossmodal", *flags)
+    assert ended.code == 2
+    assert ended.stdout == ""
+    assert words in " ".join(ended.stderr.split())
+
+
+def test_too_many_points_are_refused_with_the_memory():
+    with pytest.raises(InputError, match=r"6,000 distinct images and texts would need about \d+ GiB of memory"):
+        ask(counts=range(1, 3001), loss={"name": "clip"})
+
+
+def test_whose_sign_the_bias_has(run):
+    assert "the bias is added" in run("crossmodal", "--loss", "siglip", "--bias", 10, "--props", "5*.2").stderr
+    published = run("crossmodal", "--loss", "siglip", "--bias", -10, "--props", "5*.2")
+    assert published.stderr == ""
+    assert "batch 5" in published.stdout
+    help_text = " ".join(run("crossmodal", "--help").stdout.split())
+    assert "added to the logit" in help_text
+    assert "siglip" in run("list", "losses").stdout
+    assert run("imbalance", "--loss", "siglip", "--props", "1/2,1/2").code == 2
