@@ -162,7 +162,7 @@ def test_limited_dimension_is_not_certified(run):
         (("--props", "1/2,1/2", "--noise", 2), "--noise"),
         (("--props", "1/2,1/2", "--loss", "arcface"), "--loss: the margin of ArcFace"),
         (("--props", "1/2,1/2", "--loss", "clip", "--bias", 1), "--bias: the loss clip does not use this"),
-        (("--props", "1/2,1/2", "--loss", "supcon"), "--loss: unknown loss 'supcon'"),
+        (("--props", "1/2,1/2", "--loss", "supcon"), "--loss: supcon is no loss of two sides"),
         (("--props", "1/2,1/2", "--solver", "dual"), "--solver"),
         (("--props", "1/2,1/2", "-t", 1e-3, "--batch", 8), "--temperature: too low for an exact expectation"),
         (("--counts", "101*1", "--dim", 2), "--dim: in limited dimension every point"),
@@ -190,3 +190,21 @@ def test_whose_sign_the_bias_has(run):
     assert "added to the logit" in help_text
     assert "siglip" in run("list", "losses").stdout
     assert run("imbalance", "--loss", "siglip", "--props", "1/2,1/2").code == 2
+
+
+def test_pictures(run, tmp_path):
+    from geomsolve import plots
+
+    report = ask(props=[0.7, 0.2, 0.1], loss={"name": "cosine-softmax", "temperature": 0.5})
+    cross, plane = (axes for axes in plots.draw(report.to_dict()).axes if axes.get_title(loc="left"))
+    assert np.asarray(cross.images[0].get_array()) == pytest.approx(report.matrices()[1])
+    _, *links = plane.lines
+    own = [line.get_xydata() for line in links[:3]]
+    images, texts = (np.asarray(dots.get_offsets()) for dots in plane.collections)
+    assert np.array(own) == pytest.approx(np.stack([images, texts], axis=1))
+    many = ask(counts=[1] * 1000, loss={"name": "siglip", "temperature": 0.1, "bias": -10})
+    (axes,) = plots.draw(many.to_dict()).axes
+    assert axes.get_yticklabels()[0].get_text() == "image and own text"
+    done = run("crossmodal", "--pairs", NOISY, "-t", 1, "--plot", tmp_path / "a.svg", "--quiet")
+    assert done.code == 0
+    assert (tmp_path / "a.svg").read_text().startswith("<?xml")

@@ -66,6 +66,12 @@ class CrossmodalReport(ProvenReport):
         x, y = self.joint.first_point, self.joint.second_point
         return first[np.ix_(x, x)], cross[np.ix_(x, y)], second[np.ix_(y, y)]
 
+    def links(self) -> list[tuple[int, int]]:
+        """Points of the first side with their partners, as positions of the points given."""
+        mates = self.joint.paired.mate[self.joint.first_point]
+        partners = mates[:, None] == self.joint.second_point
+        return [(int(i), int(j)) for i, j in np.argwhere(partners)]
+
     @property
     def headline(self) -> str:
         gap = f"modality gap {self.modality_gap['value']:.3g}"
@@ -96,7 +102,15 @@ class CrossmodalReport(ProvenReport):
             "cross": self.gram.cross[:, :-1] if orbits.counts.size <= FULL_POINTS**2 else None,
             "partners": self.gram.cross[:, -1] if orbits.counts.size <= FULL_POINTS**2 else None,
         }
-        own = {"verdict": self.verdict, "first": first, "cross": cross, "second": second, "orbits": grouped}
+        links = self.links() if within else None
+        own = {
+            "links": links,
+            "verdict": self.verdict,
+            "first": first,
+            "cross": cross,
+            "second": second,
+            "orbits": grouped,
+        }
         named = {"names": list(self.names) if x <= FULL_POINTS else None, "points": {"first": x, "second": y}}
         return {**super().to_dict(**detail), **jsonable({**own, **named})}
 

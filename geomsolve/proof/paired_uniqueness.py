@@ -65,7 +65,12 @@ def sides_are_unique(joint: Joint, single: Callable[[], CrossObjective], gram: P
         return [c / np.linalg.norm(c) for c in changes]
 
     if not straight(vectors[:, null]):
-        return True
+        # a point that stands for several may be their mean, shorter than 1, unless it is pulled outwards
+        many = np.concatenate(
+            [joint.first_given[joint.paired.first_index], joint.second_given[joint.paired.second_index]]
+        )
+        pulled = np.concatenate([alpha, beta]) > NULL * steepest
+        return True if np.all(pulled | (many == 1)) else None
     values, vectors = np.linalg.eigh(whole)
     inside = values > 1e-4
     reach, value, m = float(values[inside].min()), plain.value(wide), first.shape[0]

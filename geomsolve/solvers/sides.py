@@ -270,9 +270,7 @@ def tangent(point: FloatArray, vector: FloatArray) -> FloatArray:
     return np.asarray(vector - np.sum(vector * point, axis=1, keepdims=True) * point)
 
 
-def descend(
-    spot: Spot, limit: int = MAX_STEPS, residual: float = RESIDUAL, *, narrow: bool = True
-) -> tuple[Spot, int]:
+def descend(spot: Spot, limit: int = MAX_STEPS, residual: float = RESIDUAL, *, narrow: bool = True) -> tuple[Spot, int]:
     """Trust-region steps until rows balance to rounding or nothing moves any more; returns the spot and the steps.
 
     ``narrow``: dimensions that hold little are left out on the way.

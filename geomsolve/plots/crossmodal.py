@@ -1,0 +1,88 @@
+"""Two sides: the cosines between them, and both sets of points in one picture, partners linked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geomsolve.gram.types import FloatArray
+from geomsolve.plots._geometry import NAMED, WRITTEN, embed, labelled
+from geomsolve.plots._style import BLUE, DIVERGING, FAINT, INK, ORANGE, clipped, loss_of, number
+
+
+def figure(answer: dict[str, Any]) -> Any:
+    """The picture of a ``crossmodal`` answer; of one stored without its cosines their ranges alone."""
+    from matplotlib.figure import Figure
+
+    proof = f"proven, gap {answer['gap']:.0e}" if answer["certified"] else "not proven"
+    title = f"{loss_of(answer)}: {answer['structure']['kind']}, {proof}"
+    if answer["cross"] is None:
+        drawn = Figure(figsize=(5.4, 2.6))
+        bars(drawn.add_subplot(), answer)
+    else:
+        drawn = Figure(figsize=(8.6, 4.0))
+        grid = drawn.add_gridspec(1, 2, width_ratios=(1.1, 1))
+        first, cross, second = (np.array(answer[key]) for key in ("first", "cross", "second"))
+        heatmap(drawn.add_subplot(grid[0]), cross, answer)
+        gram = np.block([[first, cross], [cross.T, second]])
+        points(drawn.add_subplot(grid[1]), gram, first.shape[0], answer)
+    drawn.suptitle(title, x=0.01, ha="left", fontsize=10)
+    return drawn
+
+
+def heatmap(axes: Any, cross: FloatArray, answer: dict[str, Any]) -> None:
+    """Cosines between the sides, the first down and the second across."""
+    one, two = answer["nouns"]
+    image = axes.imshow(cross, cmap=DIVERGING, vmin=-1, vmax=1, interpolation="nearest")
+    axes.figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03).outline.set_visible(False)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.tick_params(length=0)
+    axes.set(title=f"Cosine of {one} (down) and {two} (across)", xlabel=two, ylabel=one)
+    rows, columns = cross.shape
+    names = [clipped(name) for name in answer["names"]]
+    if rows <= NAMED:
+        axes.set_yticks(range(rows), names)
+    if columns <= NAMED:
+        axes.set_xticks(range(columns), names if columns == rows else [str(j + 1) for j in range(columns)])
+    if max(rows, columns) <= WRITTEN:
+        for (i, j), value in np.ndenumerate(cross):
+            ink = "white" if abs(value) > 0.65 else INK
+            axes.text(j, i, f"{value:z.2f}", ha="center", va="center", color=ink, fontsize=7)
+
+
+def points(axes: Any, gram: FloatArray, n_first: int, answer: dict[str, Any]) -> None:
+    """Both sides in the plane that shows most of them, each point linked to its partner."""
+    place, share = embed(gram, 2)
+    circle = np.linspace(0, 2 * np.pi, 400)
+    axes.plot(np.cos(circle), np.sin(circle), color=FAINT, linewidth=0.8, zorder=1)
+    for i, j in answer["links"]:
+        axes.plot(*place[[i, n_first + j]].T, color=FAINT, linewidth=1.0, zorder=2)
+    one, two = answer["nouns"]
+    x, y = place[:n_first], place[n_first:]
+    axes.scatter(*x.T, s=30, color=BLUE, linewidth=0, zorder=3, label=f"{one}s")
+    axes.scatter(*y.T, s=34, facecolors="none", edgecolors=ORANGE, linewidth=1.2, zorder=4, label=f"{two}s")
+    if n_first <= NAMED:
+        labelled(axes, x, answer["names"])
+    exact = share > 1 - 1e-9
+    shown = "exact" if exact else f"best projection to a plane, {share:.0%} shown"
+    axes.set_title(f"Modality gap {number(answer['modality_gap']['value'], 3)} ({shown})")
+    axes.legend(loc="lower center", ncol=2, bbox_to_anchor=(0.5, -0.08))
+    axes.set(aspect="equal", xlim=(-1.6, 1.6), ylim=(-1.35, 1.35))
+    axes.set_axis_off()
+
+
+def bars(axes: Any, answer: dict[str, Any]) -> None:
+    """From the smallest to the largest cosine, of partners, of all others, and within either side."""
+    one, two = answer["nouns"]
+    kinds = {"partners": f"{one} and own {two}", "others": f"{one} and other {two}s"}
+    kinds |= {"first": f"{one}s", "second": f"{two}s"}
+    shown = [(label, answer["structure"][key]) for key, label in kinds.items() if answer["structure"][key]]
+    for row, (_, extreme) in enumerate(shown):
+        low, high = extreme["min_cosine"], extreme["max_cosine"]
+        axes.plot([low, high], [row, row], color=BLUE, linewidth=3, solid_capstyle="butt")
+        axes.scatter([low, high], [row, row], color=BLUE, s=22, zorder=3, linewidth=0)
+    axes.set_yticks(range(len(shown)), [label for label, _ in shown])
+    axes.set(xlim=(-1.05, 1.05), ylim=(len(shown) - 0.5, -0.5), xlabel="cosine")
+    axes.set_title(f"Modality gap {number(answer['modality_gap']['value'], 3)}")
