@@ -231,6 +231,7 @@ def test_training_reaches_the_frame_and_no_lower(run):
     assert "knows no bounds" in refused.stderr
 
 
+@pytest.mark.slow
 def test_encoders_are_compared_with_what_such_features_can_do(run, tmp_path):
     labels = np.repeat([0, 1, 2], [70, 20, 10])
     rows = np.eye(4)[labels] + 0.01
@@ -256,3 +257,34 @@ def test_encoders_are_compared_with_what_such_features_can_do(run, tmp_path):
     assert answer["verdict"] == "loose"
     assert answer["ranges"]["pairs"]
     assert all(pair["low"] == 0 and pair["certified"] for pair in answer["ranges"]["pairs"])
+
+
+@pytest.mark.slow
+def test_without_a_cone_form_vectors_are_found_and_bounded():
+    _, _, single, whole = mixed(np.random.default_rng(2))
+
+    class Formless(Tilted):
+        def cone_form(self):
+            return None
+
+    found = solve_nonnegative(Formless(whole.base, whole.tilt), single)
+    best = solve_nonnegative(whole, single).answer.certificate
+    proof = found.answer.certificate
+    assert proof.value == pytest.approx(best.value, abs=1e-6)
+    assert proof.lower_bound <= best.value
+    assert found.exact == proof.certified
+
+
+@pytest.mark.slow
+def test_losses_that_are_not_convex_are_searched_and_not_certified(run):
+    asked = ("--props", "0.5,0.3,0.2", "--loss", "infonce", "--hardness", "1", "-t", "0.5", "--nonnegative")
+    answer = run("imbalance", *asked, "--json")
+    assert answer.code == 1
+    assert answer.json["nonnegative"] == {**answer.json["nonnegative"], "exact": False, "how": "local"}
+    assert answer.json["lower_bound"] <= answer.json["value"]
+    assert answer.json["structure"]["min_cosine"] >= 0
+    orbits = Orbits.trivial([0.5, 0.3, 0.2])
+    objective = make_loss("infonce", {"hardness": 1.0, "temperature": 0.5}).objective(orbits)
+    rng = np.random.default_rng(0)
+    tried = [objective.value(nonnegative_gram(rng, 3)) for _ in range(200)]
+    assert answer.json["value"] <= min([*tried, objective.value(np.eye(3))]) + 1e-9
