@@ -44,7 +44,16 @@ def files(tmp_path, monkeypatch):
 
 
 THREE = (
-    *("70%,20%,10%", "70% 20% 10%", "[0.7, 0.2, 0.1]", "(0.7 0.2 0.1)", "7:2:1", "7 : 2 : 1", "7_000,2_000,1000"),
+    *(
+        "70%,20%,10%",
+        "70% 20% 10%",
+        "70 %, 20 %, 10 %",
+        "[0.7, 0.2, 0.1]",
+        "(0.7 0.2 0.1)",
+        "7:2:1",
+        "7 : 2 : 1",
+        "7_000,2_000,1000",
+    ),
     *("a:0.7,b:0.2,c:0.1", "a: 70%, b: 20%, c: 10%", "a=0.7,b=0.2,c=0.1", "a 0.7, b 0.2, c 0.1"),
     *('{"a": 0.7, "b": 0.2, "c": 0.1}', "{'a': 0.7, 'b': 0.2, 'c': 0.1}", "0,7;0,2;0,1"),
 )
@@ -170,6 +179,8 @@ def test_labels_do_not_make_samples_their_own_classes(files):
         ({"labels": "nowhere.txt"}, "labels", "there is no file 'nowhere.txt'"),
         ({"labels": "@y.csv"}, "labels", "name one, as in y.csv:label"),
         ({"labels": 3}, "labels", "one a sample"),
+        ({"labels": ""}, "labels", "there are no labels"),
+        ({"props": np.array(0.5)}, "props", "wanted a list of numbers"),
         ({"labels": "@counts.json"}, "labels", "wanted labels"),
         ({"labels": "cat:500,dog:100"}, "labels", "give them as counts or props"),
         ({"props": "70/20/10"}, "props", "write numbers with commas between them"),

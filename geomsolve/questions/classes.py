@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -139,10 +139,11 @@ class ClassProblem(Problem):
         base = info.data.get("base")
         if value is None:
             return None
-        if isinstance(value, Iterable):
-            value = [x for entry in value for x in (read_numbers(entry, base) if isinstance(entry, str) else [entry])]
-        else:
-            raise ValueError(f"wanted a list of numbers, got {value!r}")
+        try:
+            entries = list(value)
+        except TypeError:
+            raise ValueError(f"wanted a list of numbers, got {value!r}") from None
+        value = [x for entry in entries for x in (read_numbers(entry, base) if isinstance(entry, str) else [entry])]
         numbers = []
         for x in value:
             if isinstance(x, bool) or not hasattr(x, "__float__"):

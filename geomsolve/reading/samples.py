@@ -69,6 +69,8 @@ def _of_text(value: Any, base: Path | None) -> Samples:
     if text.startswith("@"):
         return _of_file(text[1:], base, text)
     labels = _split(text)
+    if not any(labels):
+        raise InputError("there are no labels; give one a sample, or a file with them")
     if len(labels) < 2 or is_file((base or Path()) / text):
         return _of_file(text, base, text)
     if all(re.fullmatch(r".*\S\s*[:=]\s*[0-9._]+%?", label) for label in labels):
@@ -153,14 +155,14 @@ def _of_sequence(value: Any, place: str = "") -> Samples:
     plain = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(plain, (list, tuple)) or not plain:
         raise InputError(f"wanted labels, one a sample, or a file with them, got {value!r:.60}")
+    if all(isinstance(row, (list, tuple)) and len(row) == 1 for row in plain):
+        plain = [row[0] for row in plain]
     if all(isinstance(row, (list, tuple)) for row in plain):
         try:
             rows = np.array(plain, dtype=np.float64)
         except (TypeError, ValueError):
             rows = np.zeros(0)
-        if rows.ndim == 2 and rows.shape[1] == 1:
-            plain = [row[0] for row in plain]
-        elif rows.ndim == 2 and rows.shape[1] > 1:
+        if rows.ndim == 2 and rows.shape[1] > 1:
             return _of_one_hot(rows, (), place)
     return _counted(list(plain), "the list of labels", place)
 

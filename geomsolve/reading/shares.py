@@ -56,7 +56,7 @@ def read_shares(value: str | Mapping[Any, Any], base: Path | None = None) -> Sha
     """
     if isinstance(value, Mapping):
         return _of_pairs([(str(name), _plain(x)) for name, x in value.items()])
-    text = value.strip()
+    text = re.sub(r"(?<=[0-9.])\s+%", "%", value.strip())
     if text == "-":
         return _of_lines(standard_input(base), "standard input")
     if text.startswith("@") or is_file((base or Path()) / text):
