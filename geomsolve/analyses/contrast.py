@@ -16,6 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
+from geomsolve.analyses.classifiers import ClassifierReport, classifiers
 from geomsolve.analyses.forward import angles_of, fixes, forward
 from geomsolve.analyses.imbalance import ImbalanceReport, geometry
 from geomsolve.analyses.named import loss_of
@@ -23,8 +26,8 @@ from geomsolve.analyses.ranges import by_firmness, range_above_frame, range_arou
 from geomsolve.analyses.remedies import EQUAL
 from geomsolve.errors import GeomsolveError, InputError, nearest
 from geomsolve.gram.simplex import simplex_cosine
-from geomsolve.gram.structure import angle_degrees
-from geomsolve.losses import REGISTRY, find_loss, make_loss
+from geomsolve.gram.structure import angle_degrees, names_of
+from geomsolve.losses import REGISTRY, ClassifierLoss, find_loss, make_loss
 from geomsolve.questions.base import LossChoice
 from geomsolve.questions.contrast import ALL, Contrast
 from geomsolve.questions.imbalance import Imbalance
@@ -58,7 +61,9 @@ class Row:
     ``label`` tells the row from the others.  ``ignored`` are parameters that the loss does not take.  ``failed`` says
     why there is no answer; ``missing`` whether that is for want of something that can be given.  ``fixed`` is False
     where the loss does not fix the angles.  ``max_cosine`` is that of the smallest angle.  ``threshold``: the
-    temperature at which all but the largest class fall into one point, ``collapsed_above`` it or below.
+    temperature at which all but the largest class fall into one point, ``collapsed_above`` it or below.  Of a
+    loss that has classifiers, too, the row is about its feature means; ``classifier_angle_deg`` is the smallest angle
+    between two classifiers.
     """
 
     label: str
@@ -81,6 +86,7 @@ class Row:
     certified: bool = False
     unique: bool | None = None
     fixed: bool = False
+    classifier_angle_deg: float | None = None
     assumption: str | None = None
     command: str | None = None
 
@@ -257,36 +263,69 @@ def row_of(problem: Contrast, entry: LossChoice) -> Row:
     try:
         question = forward(problem, {"name": entry.name, **stated}, nonnegative=problem.nonnegative)
         loss = loss_of(question)
-        report = geometry(question)
+        if isinstance(loss, ClassifierLoss):
+            answer: ClassifierReport | ImbalanceReport = classifiers(question)
+        else:
+            answer = geometry(question)
     except GeomsolveError as error:
         return Row(label(entry), stated, ignored, failed=said(error), missing=isinstance(error, InputError))
-    smallest, minority = angles_of(report)
-    objective = loss.objective(report.orbits)
-    degenerate = bool(objective.degenerate)
-    near = report.nearest_threshold
-    together = max(map(len, report.structure.groups), default=1) >= report.orbits.n_classes - 1
+    whose = of_features(answer) if isinstance(answer, ClassifierReport) else of_means(question, answer, problem.slack)
     return Row(
         label=label(entry),
         parameters=loss.parameters(),
         ignored=ignored,
-        structure=report.structure.kind,
-        groups=report.groups(),
-        min_angle_deg=None if degenerate else smallest,
-        minority_angle_deg=None if degenerate else minority,
-        max_cosine=None if degenerate else report.structure.max_cosine,
-        simplex_excess=report.simplex_excess,
-        threshold=None if near is None else near["value"],
-        collapsed_above=None if near is None else (loss.parameters()["temperature"] > near["value"]) == together,
-        width=width(question, report, problem.slack),
-        value=report.value,
-        lower_bound=report.lower_bound,
-        gap=report.gap,
-        certified=bool(report.certified),
-        unique=report.unique,
-        fixed=fixes(report, objective),
-        assumption=report.assumption,
+        value=answer.value,
+        lower_bound=answer.lower_bound,
+        gap=answer.gap,
+        certified=bool(answer.certified),
+        unique=answer.unique,
         command=command_line(question),
+        **whose,
     )
+
+
+def of_means(question: Imbalance, report: ImbalanceReport, slack: float) -> dict[str, Any]:
+    """What a row says of the class means that a loss of one set of points wants."""
+    loss = loss_of(question)
+    objective = loss.objective(report.orbits)
+    shown = not objective.degenerate
+    smallest, minority = angles_of(report)
+    near = report.nearest_threshold
+    together = max(map(len, report.structure.groups), default=1) >= report.orbits.n_classes - 1
+    return {
+        "structure": report.structure.kind,
+        "groups": report.groups(),
+        "min_angle_deg": smallest if shown else None,
+        "minority_angle_deg": minority if shown else None,
+        "max_cosine": report.structure.max_cosine if shown else None,
+        "simplex_excess": report.simplex_excess,
+        "threshold": None if near is None else near["value"],
+        "collapsed_above": None if near is None else (loss.parameters()["temperature"] > near["value"]) == together,
+        "width": width(question, report, slack),
+        "fixed": fixes(report, objective),
+        "assumption": report.assumption,
+    }
+
+
+def of_features(report: ClassifierReport) -> dict[str, Any]:
+    """What a row says of the feature means, where a loss has classifiers besides.
+
+    There is no temperature, and the simplex is not compared with: what a loss is worth there depends on lengths.
+    """
+    structure, cosines = report.features.structure, report.features.gram
+    p = report.orbits.proportions[report.orbits.index]
+    smaller = np.flatnonzero(p < p.max() * (1 - EQUAL))
+    among = cosines[np.ix_(smaller, smaller)][np.triu_indices(smaller.size, 1)]
+    known = among[np.isfinite(among)]
+    return {
+        "structure": structure.kind,
+        "groups": names_of(structure.groups, report.names),
+        "min_angle_deg": structure.min_angle_deg,
+        "minority_angle_deg": angle_degrees(float(known.max())) if known.size else None,
+        "max_cosine": structure.max_cosine,
+        "classifier_angle_deg": report.structure.min_angle_deg,
+        "fixed": report.unique is not False and bool(report.certified),
+    }
 
 
 def width(question: Imbalance, report: ImbalanceReport, slack: float) -> Width | None:

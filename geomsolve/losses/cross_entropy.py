@@ -43,6 +43,14 @@ class CrossEntropy(ClassifierLoss):
     name: ClassVar[str] = "cross-entropy"
     summary: ClassVar[str] = "softmax classifier on free features, with a budget, weight decay or its limit"
     source: ClassVar[str] = "Fang et al. 2021 (layer-peeled model); Thrampoulidis et al. 2022 (SELI)"
+    also: ClassVar[tuple[str, ...]] = (
+        "ce",
+        "xent",
+        "softmax",
+        "softmax-cross-entropy",
+        "label-smoothing-cross-entropy",
+    )
+    in_contrast: ClassVar[bool] = True
     spelled: ClassVar[dict[str, str]] = {"regularise": "weight decay", "ufm": "margins as in", "constraint": "with"}
 
     constraint: str | None = parameter(CONSTRAINT, None)

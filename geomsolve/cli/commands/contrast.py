@@ -178,6 +178,12 @@ def meaning(report: ContrastReport) -> list[str]:
         angle = "Angles are the smallest between any two classes."
     compared = any(row.simplex_excess is not None for row in solved)
     lines = [f"{angle} Simplex: what equal angles everywhere would lose, in nats." if compared else angle]
+    for row in solved:
+        if row.classifier_angle_deg is not None:
+            lines.append(
+                f"Of {row.label} the angles are those of feature means; the smallest between two classifiers is "
+                f"{row.classifier_angle_deg:.1f}°."
+            )
     if any(row.threshold is not None for row in solved):
         lines.append("Collapse: the temperatures at which the smaller classes are one point.")
     slack = number(report.slack, 3)
