@@ -129,6 +129,15 @@ def define(name: str, parameters: dict[str, Any], p: Any, counts: Any = None) ->
         views = get("views", 2)
         finite = get("replacement") == "no"
         random_negatives(get("batch") - 1, "iid", views - 1, views, finite=finite, positive=views == 1)
+    elif name == "kcl":
+        return define("supcon", {key: x for key, x in parameters.items() if key != "positives"}, p, counts)
+    elif name == "bcl" and get("batch"):
+        for a in classes:
+            for probability, drawn in multinomials(get("batch") - 1, dict(enumerate(p))):
+                if get("views", 2) > 1 or a in drawn:
+                    d.rows.append((p[a] * probability, 1.0, {(a, b): 1.0 for b in drawn if b != a}))
+    elif name == "bcl":
+        d.rows = [(p[a], 1.0, {(a, b): 1.0 for b in others(a)}) for a in classes]
     elif name == "supcon":
         d.rows = [(p[a], p[a], {(a, b): p[b] for b in others(a)}) for a in classes]
     elif name in ("infonce", "dcl"):
@@ -191,6 +200,9 @@ LOSSES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("supcon", {"temperature": 0.5, "batch": 4, "views": 1}),
     ("supcon", {"temperature": 0.5, "batch": 5, "replacement": "no"}),
     ("supcon", {"temperature": 0.5, "batch": 4, "views": 1, "replacement": "no"}),
+    ("kcl", {"temperature": 0.5, "batch": 3, "positives": 2}),
+    ("bcl", {"temperature": 0.5}),
+    ("bcl", {"temperature": 0.5, "batch": 4}),
     ("nt-xent", {"temperature": 0.5, "batch": 4}),
     ("nt-xent", {"temperature": 1.0, "batch": 5, "views": 1, "sampler": 0.5}),
     ("nt-xent", {"temperature": 0.5, "batch": 5, "replacement": "no"}),

@@ -20,6 +20,7 @@ from geomsolve.losses import REGISTRY, ClassifierLoss  # noqa: E402
 
 COUNTS = (8, 4, 3, 1)
 PROPS = tuple(n / 16 for n in COUNTS)
+MARGINS = ((0, 0.1, 0.2, 0.1), (0.1, 0, 0.1, 0.3), (0.2, 0.1, 0, 0), (0, -0.2, 0, 0))
 CASES = [
     ("supcon", {"temperature": 0.5}),
     ("supcon", {"temperature": 0.5, "batch": 5}),
@@ -29,6 +30,9 @@ CASES = [
     ("supcon", {"temperature": 0.5, "batch": 5, "replacement": "no"}),
     ("supcon", {"temperature": 0.3, "batch": 6, "views": 1, "replacement": "no"}),
     ("supcon", {"temperature": 0.5, "batches": ((1, 2, 3), (2, 4))}),
+    ("supcon", {"temperature": 0.5, "batch": 5, "sampler": 0.5, "anchor_weights": "balanced", "logit_adjust": 1.0}),
+    ("supcon", {"temperature": 0.5, "batch": 5, "denominator": "balanced", "pair_margin": MARGINS}),
+    ("supcon", {"temperature": 0.5, "anchor_weights": "balanced", "pair_margin": MARGINS}),
     ("nt-xent", {"temperature": 0.5, "batch": 5}),
     ("nt-xent", {"temperature": 0.4, "batch": 5, "views": 1, "sampler": 0.5}),
     ("nt-xent", {"temperature": 0.5, "batch": 6, "views": 3, "replacement": "no"}),
@@ -37,7 +41,9 @@ CASES = [
     ("infonce", {"temperature": 0.7, "negatives": 3}),
     ("infonce", {"temperature": 0.7, "negatives": 6, "form": "mean", "sampling": "supervised"}),
     ("infonce", {"temperature": 0.7, "hardness": 2.0}),
+    ("infonce", {"form": "mean", "temperature": 0.5, "sampling": "supervised", "sampler": 0.5, "pair_margin": MARGINS}),
     ("dcl", {"temperature": 0.5, "sampling": "supervised"}),
+    ("dcl", {"temperature": 0.5, "anchor_weights": "balanced", "denominator": "balanced"}),
     ("dcl", {"temperature": 0.5, "negatives": 4}),
     ("soft-supcon", {"temperature": 0.5, "epsilon": 0.05}),
     ("triplet", {"margin": 1.3}),
@@ -50,6 +56,12 @@ CASES = [
     ("align-uniform", {"uniform_t": 1.5}),
     ("weince", {"temperature": 0.5, "delta": 0.1}),
     ("weince", {"temperature": 0.5, "delta": 0.1, "sampling": "supervised"}),
+    ("kcl", {"temperature": 0.5}),
+    ("kcl", {"temperature": 0.5, "batch": 6, "positives": 1}),
+    ("bcl", {"temperature": 0.5}),
+    ("bcl", {"temperature": 0.5, "batch": 5}),
+    ("bcl", {"temperature": 0.3, "batch": 5, "views": 1}),
+    ("tsc", {"temperature": 0.5, "positives": 2, "target_weight": 3.0}),
 ]
 IDS = [f"{name}-{'-'.join(map(str, parameters.values()))}" for name, parameters in CASES]
 

@@ -324,7 +324,10 @@ def test_help_says_each_default_once(run):
         for option in text.split(" --"):
             assert option.count("(default") <= 2 if "default iid for" in option else option.count("(default") <= 1
     text = " ".join(run("imbalance", "--help").stdout.split()).replace("- ", "-")  # a name broken at its hyphen
-    assert "divided by it (default 0.1). [dcl, infonce, nt-xent, sigmoid, soft-supcon, supcon, weince]" in text
+    assert (
+        "divided by it (default 0.1). [bcl, dcl, infonce, kcl, nt-xent, sigmoid, soft-supcon, supcon, tsc, weince]"
+        in text
+    )
     assert "(default iid for dcl, infonce, weince; supervised for pairwise, sigmoid, triplet). [dcl," in text
 
 

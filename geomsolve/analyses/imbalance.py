@@ -21,6 +21,7 @@ from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.nonnegative import hold, proven_for, refuse_other_ranges
 from geomsolve.analyses.ranges import Ranges, ranges, refuse_ranges
 from geomsolve.analyses.remedies import Remedy, remedy
+from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, classify, names_of
 from geomsolve.gram.types import FloatArray
@@ -316,6 +317,8 @@ def best_in_dimension(loss: Loss, orbits: Orbits, free: Answer, dim: int, seed: 
     No embedding whatever its dimension goes below the optimum's lower bound, so that is the lower bound here, too.
     """
     refuse_oversize(orbits.n_classes, field="dim")
+    if dim < (least := loss.least_dimension(orbits)):
+        raise InputError(f"{loss.name} has targets that need {least:,} dimensions; take as many or more", field="dim")
     classes = orbits.single()
     objective = loss.objective(classes)
     began = time.perf_counter()

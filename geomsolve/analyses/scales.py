@@ -167,10 +167,8 @@ class Setting:
             refuse_oversize(orbits.n_orbits, field=problem.source)
             return orbits
         if self.loss.needs_classes and self.alias is None:
-            others = " or ".join(f"--loss {each.name}" for each in self.loss.aliases[:1])
+            others = [f"; where every sample is its own class it is --loss {each.name}" for each in self.loss.aliases]
             raise InputError(
-                f"{self.loss.name} needs classes: give --classes or --props; where every sample is its own class it "
-                f"is {others}",
-                field="classes",
+                f"{self.loss.name} needs classes: give --classes or --props{''.join(others[:1])}", field="classes"
             )
         return Orbits.equal(self.loss.points(self.batch))

@@ -3,6 +3,8 @@
 Each function takes cosines of unit vectors and returns one loss an anchor (or a batch: nt_xent), in nats:
 
     supcon       - 1/|P(i)| sum_{p in P(i)} log( e^{s_ip} / sum_{a != i} e^{s_ia} )      Khosla et al. 2020, L_out
+    kcl          the same over chosen positives only: the own other views and k more        Kang et al. 2021
+    bcl          - 1/|P(i)| sum_{p in P(i)} log( e^{s_ip} / sum_c mean_{a of class c} e^{s_ia} )  Zhu et al. 2022
     nt_xent      mean over positive pairs (i, p) of - log( e^{s_ip} / (e^{s_ip} + sum_n e^{s_in}) ),
                  n of other classes                                                      NTXentLoss with labels
     contrast     - log( e^{s+} / (a0 e^{s+} + b sum_j e^{s_j}) )                         InfoNCE: a0 = 1; DCL: a0 = 0
@@ -20,14 +22,37 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 
-def supcon(cosines: Tensor, labels: Tensor, temperature: float) -> Tensor:
-    """(n,) from ``cosines`` (n, n) of one batch; anchors without a positive cost nothing."""
+def positives(labels: Tensor) -> Tensor:
+    """(n, n): whether two different embeddings of a batch are of one class."""
     itself = torch.eye(labels.numel(), dtype=torch.bool, device=labels.device)
-    positive = (labels[:, None] == labels) & ~itself
+    return (labels[:, None] == labels) & ~itself
+
+
+def supcon(cosines: Tensor, labels: Tensor, temperature: float, compared: Tensor | None = None) -> Tensor:
+    """(n,) from ``cosines`` (n, n) of one batch; anchors without a positive cost nothing.  ``compared`` (n, n) is added
+    to the logits in the sum."""
+    return kcl(cosines, positives(labels), temperature, compared)
+
+
+def kcl(cosines: Tensor, positive: Tensor, temperature: float, compared: Tensor | None = None) -> Tensor:
+    """(n,) from ``cosines`` (n, n) of one batch and which are ``positive`` (n, n); without one it costs nothing."""
+    itself = torch.eye(len(cosines), dtype=torch.bool, device=cosines.device)
     logits = (cosines / temperature).masked_fill(itself, -torch.inf)
     count = positive.sum(1)
     attraction = torch.where(positive, logits, 0.0).sum(1) / count.clamp(min=1)
-    return torch.where(count > 0, torch.logsumexp(logits, 1) - attraction, 0.0)
+    crowd = torch.logsumexp(logits if compared is None else logits + compared, 1)
+    return torch.where(count > 0, crowd - attraction, 0.0)
+
+
+def bcl(cosines: Tensor, labels: Tensor, temperature: float) -> Tensor:
+    """(n,) from ``cosines`` (n, n) of one batch without prototypes; anchors without a positive cost nothing."""
+    positive, logits = positives(labels), cosines / temperature
+    itself = torch.eye(labels.numel(), dtype=torch.bool, device=labels.device)
+    size = (labels[:, None] == labels).sum(1)  # of the class of each embedding; the anchor is not of its own class's
+    average = logits.masked_fill(itself, -torch.inf) - (size - positive.long()).clamp(min=1).to(logits.dtype).log()
+    count = positive.sum(1)
+    attraction = torch.where(positive, logits, 0.0).sum(1) / count.clamp(min=1)
+    return torch.where(count > 0, torch.logsumexp(average, 1) - attraction, 0.0)
 
 
 def nt_xent(cosines: Tensor, labels: Tensor, temperature: float) -> Tensor:

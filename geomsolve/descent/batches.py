@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from geomsolve.descent import batch_losses
@@ -54,6 +55,9 @@ class RandomBatches(RandomDraws):
     batch - 1 independent samples; the estimate of the value gives each anchor draws of its own.  ``finite``: the
     samples of a batch differ, as in a batch of a data loader, and all samples of the population are alike likely.
     An anchor without a positive, which there may be in one view, costs nothing.
+
+    ``anchors`` (K,): class weights, of mean 1 over samples.  ``compared`` (K, K): what is added to the logits of an
+    anchor of one class against embeddings of another (its own), in the sum, and not where these are its positives.
     """
 
     def __init__(
@@ -65,10 +69,15 @@ class RandomBatches(RandomDraws):
         *,
         finite: bool = False,
         step_loss: StepLoss | None = None,
+        anchors: ArrayLike | None = None,
+        compared: ArrayLike | None = None,
     ) -> None:
         super().__init__(population)
         self.temperature, self.batch, self.views, self.step_loss = temperature, batch, views, step_loss
         self.finite = finite
+        self.anchor_weights, self.compared = (
+            None if given is None else torch.as_tensor(given, device=population.device) for given in (anchors, compared)
+        )
         self.draws = batch * views
 
     @property
@@ -104,7 +113,23 @@ class RandomBatches(RandomDraws):
         x = z[rows]
         if self.step_loss is not None:
             return self.step_loss(x, self.row_labels[rows])
-        return batch_losses.supcon(x @ x.T, self.row_labels[rows], self.temperature).mean()
+        return self.batch_loss(x @ x.T, self.row_labels[rows], generator)
+
+    def batch_loss(self, cosines: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
+        """The loss of one batch, from ``cosines`` (n, n) of its embeddings, those of a sample in a row."""
+        compared = None if self.compared is None else self.compared[labels][:, labels]
+        losses = batch_losses.supcon(cosines, labels, self.temperature, compared)
+        return (losses if self.anchor_weights is None else losses * self.anchor_weights[labels]).mean()
+
+    def chosen(self, positive: Tensor, generator: torch.Generator) -> Tensor:
+        """Which of the ``positive`` (A, S) are an anchor's positives: all; its own other views come first."""
+        return positive
+
+    def crowd(self, logits: Tensor, seen: Tensor, anchors: Tensor) -> Tensor:
+        """(A,) logarithm of the sum over rows ``seen`` (A, S) for ``anchors`` (A,), from their ``logits`` (A, S)."""
+        if self.compared is None:
+            return torch.logsumexp(logits, 1)
+        return torch.logsumexp(logits + self.compared[self.row_labels[anchors][:, None], self.row_labels[seen]], 1)
 
     def sample(self, features: Features, anchors: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         sample, own = anchors // self.views, anchors % self.views
@@ -116,13 +141,21 @@ class RandomBatches(RandomDraws):
         drawn = self._views(others)
         seen = torch.cat([sample[:, None] * self.views + other, drawn], 1)
         logits = features.cosines(anchors, seen) / self.temperature
-        positive = self.row_labels[seen] == self.row_labels[anchors][:, None]
+        positive = self.chosen(self.row_labels[seen] == self.row_labels[anchors][:, None], generator)
         count = positive.sum(1)
         attraction = torch.where(positive, logits, 0.0).sum(1) / count.clamp(min=1)
         control = (logits[:, self.views - 1 :] - 1 / self.temperature).exp().mean(1)
-        return torch.where(count > 0, torch.logsumexp(logits, 1) - attraction, 0.0), control
+        losses = torch.where(count > 0, self.crowd(logits, seen, anchors) - attraction, 0.0)
+        if self.anchor_weights is not None:
+            weight = self.anchor_weights[self.row_labels[anchors]]
+            losses, control = losses * weight, control * weight
+        return losses, control
 
     def control_mean(self, features: Features, rows: Tensor) -> Tensor:
+        weight = 1.0 if self.anchor_weights is None else self.anchor_weights[self.row_labels[rows]]
+        return weight * self._mean_control(features, rows)
+
+    def _mean_control(self, features: Features, rows: Tensor) -> Tensor:
         sample = rows // self.views
         if self.finite:
             n = len(self.population)

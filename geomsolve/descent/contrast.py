@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from geomsolve.descent import batch_losses
-from geomsolve.descent.denominator import Denominator
+from geomsolve.descent.denominator import Denominator, Rebalanced
 from geomsolve.descent.experiments import Experiment, Features, RandomDraws, mean_crowd
 from geomsolve.descent.negatives import hardened, synthesise
 from geomsolve.descent.population import Population
@@ -82,6 +82,18 @@ def against_negatives(
 
     ``synthetic`` negatives are made from an anchor's own ones, so they need a number of these.
     """
+    if loss.changed:
+        p = population.proportions.cpu().numpy()
+        changes = loss.changes
+        return Rebalanced(
+            population,
+            loss.temperature,
+            changes.anchors(p, population.sizes.cpu().numpy()),
+            changes.denominators(p),
+            changes.pair_margin,
+            own=loss.own if mean else 0.0,
+            sampling=loss.sampling,
+        )
     if math.isinf(loss.negatives):
         return Denominator(
             population,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -52,16 +53,41 @@ class Denominator(AllSamples):
 
 
 class Rebalanced(Denominator):
-    """SupCon on all samples where classes count differently: ``anchors`` (K,) and ``denominators`` (K,), each sum 1."""
+    """SupCon, InfoNCE or DCL on all samples where classes count differently.
 
-    def __init__(self, population: Population, temperature: float, anchors: ArrayLike, denominators: ArrayLike) -> None:
-        super().__init__(population, lambda cosines: cosines / temperature)
+    ``anchors`` (K,) have sum 1, and ``denominators`` (K,) are what each class counts among what an anchor is compared
+    with, in ``sampling`` supervised of those of the other classes; ``margins`` (K, K) are added to the cosines there.
+    """
+
+    def __init__(
+        self,
+        population: Population,
+        temperature: float,
+        anchors: ArrayLike,
+        denominators: ArrayLike,
+        margins: ArrayLike | None = None,
+        *,
+        own: float = 0.0,
+        sampling: str = "iid",
+    ) -> None:
+        super().__init__(population, lambda cosines: cosines / temperature, own=own, sampling=sampling)
         sizes, labels = population.sizes, population.labels
         mass, compared = (torch.as_tensor(part, device=population.device) for part in (anchors, denominators))
         self.mass, self.log_compared = (mass / sizes)[labels], (compared / sizes)[labels].log()
+        if sampling == "supervised":
+            self.left = torch.log1p(-compared)
+        moved = None if margins is None else np.asarray(margins, dtype=np.float64) / temperature
+        self.moved = None if moved is None else torch.as_tensor(moved, device=population.device)
 
     def frame(self, rows: Tensor) -> tuple[Tensor, ...]:
-        return self.positives(rows), self.log_compared.expand(rows.numel(), -1)
+        labels = self.population.labels
+        chance = self.log_compared.expand(rows.numel(), -1)
+        if self.moved is not None:
+            chance = chance + self.moved[labels[rows]][:, labels]
+        if self.sampling == "supervised":
+            label = labels[rows][:, None]
+            chance = torch.where(label == labels, -torch.inf, chance - self.left[label])
+        return self.positives(rows), chance
 
     def total(self, losses: Tensor) -> Tensor:
         return self.mass @ losses

@@ -7,9 +7,11 @@ import pkgutil
 
 from geomsolve.losses.base import (
     REGISTRY,
+    UNSOLVED,
     Alias,
     ClassifierLoss,
     Loss,
+    Unsolved,
     aliases,
     find_loss,
     known_losses,
@@ -23,6 +25,7 @@ for _module in pkgutil.iter_modules(__path__):
 
 __all__ = [
     "REGISTRY",
+    "UNSOLVED",
     "Alias",
     "ClassifierLoss",
     "ConeForm",
@@ -31,6 +34,7 @@ __all__ = [
     "Loss",
     "Minorant",
     "Objective",
+    "Unsolved",
     "aliases",
     "find_loss",
     "known_losses",

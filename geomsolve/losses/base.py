@@ -123,6 +123,10 @@ class Loss(Choice):
         """The least and the most, maybe inf, that a whole-numbered parameter ``name`` can be for these classes."""
         return 1, inf
 
+    def least_dimension(self, orbits: Orbits) -> int:
+        """Dimensions without which the loss makes no sense: those of points that it takes as given."""
+        return 1
+
     def varied(self, name: str, value: float) -> Self:
         """The same loss with a numeric parameter at another value; inf for a whole number is the limit of many."""
         return self.replace(**{name: value})
@@ -202,12 +206,32 @@ def settle_batches(loss: Any) -> None:
         raise InputError("views matter only within a batch; give the batch size too", field="loss.views")
     if loss.batch is not None and loss.views is None:
         object.__setattr__(loss, "views", 2)
-    if loss.replacement is not None and loss.batch is None:
+    if getattr(loss, "replacement", None) is not None and loss.batch is None:
         raise InputError("it is about random batches; give the batch size too", field="loss.replacement")
 
 
 REGISTRY: Registry[Loss] = LOSSES
 register = REGISTRY.register
+
+
+@dataclass(frozen=True)
+class Unsolved:
+    """A published loss whose optimum is no question about cosines of classes; ``reason`` says why, and what to ask."""
+
+    name: str
+    summary: str
+    source: str
+    reason: str
+
+
+UNSOLVED: dict[str, Unsolved] = {}
+
+
+def unsolved(loss: Unsolved) -> Unsolved:
+    """Make a loss known that is refused by name, with its reason."""
+    UNSOLVED[loss.name] = loss
+    REGISTRY.explain([loss.name], f"is not solved: {loss.reason}")
+    return loss
 
 
 def aliases() -> dict[str, tuple[type[Loss], Alias]]:

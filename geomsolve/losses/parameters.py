@@ -91,6 +91,27 @@ BATCHES = Parameter(
     "CLASSES;CLASSES",
     "Batches that always hold the same classes, 1,2,3;2,3,4 or @file: classes that never meet are not compared.",
 )
+POSITIVES = Parameter(
+    "positives",
+    ("--positives",),
+    whole(1),
+    "K",
+    "Positives an anchor has besides its own other view.",
+)
+TARGET_WEIGHT = Parameter(
+    "target_weight",
+    ("--target-weight",),
+    number("a weight", 1e-6, 1e6),
+    "W",
+    "Weight of the pull to a class's target, where each positive has 1.",
+)
+COMPLEMENT = Parameter(
+    "complement",
+    ("--complement",),
+    choice("yes", "no"),
+    "yes|no",
+    "Whether a learned prototype of every class stands in each batch.",
+)
 MARGIN = Parameter(
     "margin",
     ("--margin",),

@@ -44,9 +44,14 @@ class Enumerated(Objective):
         found = (np.concatenate(masses), np.concatenate(constants), np.concatenate(anchors), np.concatenate(weights))
         if orbits.n_orbits < orbits.n_classes:
             found = _alike_once(*found)
-        order = np.argsort(found[2], kind="stable")
-        self.mass, self.constant, self.anchor, self.weights = (part[order] for part in found)
-        self._ends = np.searchsorted(self.anchor, np.arange(orbits.n_orbits + 1))
+        self._hold(*found)
+
+    def _hold(self, mass: FloatArray, constant: FloatArray, anchor: IntArray, weights: FloatArray) -> None:
+        """Take rows (R,) and the weights of their terms (R, m)."""
+        order = np.argsort(anchor, kind="stable")
+        self.mass, self.constant, self.weights = mass[order], constant[order], weights[order]
+        self.anchor = anchor[order]
+        self._ends = np.searchsorted(self.anchor, np.arange(weights.shape[1] + 1))
 
     def _rows(self, cosines: FloatArray) -> Iterator[tuple[int, FloatArray, FloatArray, FloatArray]]:
         """For each orbit g that has rows: g, their masses, logarithms and shares (R_g, m)."""

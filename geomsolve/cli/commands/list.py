@@ -8,6 +8,7 @@ import click
 from rich.table import Table
 
 from geomsolve.cli.output import console, debug_option, json_option, no_color_option, to_json
+from geomsolve.losses import UNSOLVED
 from geomsolve.reading.datasets import EXAMPLES, dataset
 from geomsolve.reading.generators import GENERATORS
 from geomsolve.registry import LOSSES, PAIR_LOSSES, WEIGHTINGS
@@ -34,15 +35,20 @@ def command(what: str, as_json: bool, no_color: bool) -> None:
         for d in map(dataset, EXAMPLES):
             counts = {"samples": sum(d.counts), "largest": max(d.counts), "smallest": min(d.counts)}
             rows.append({"name": d.name, "classes": len(d.counts), **counts, "source": d.source})
+    refused = [vars(UNSOLVED[name]) for name in sorted(UNSOLVED)] if what == "losses" else []
     if as_json:
-        click.echo(to_json({**head("list"), "problem": {"what": what}, what: rows}))
+        unsolved = {"unsolved": refused} if what == "losses" else {}
+        click.echo(to_json({**head("list"), "problem": {"what": what}, what: rows, **unsolved}))
         return
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for key, value in rows[0].items():
         table.add_column(key, justify="right" if isinstance(value, int) else "left", no_wrap=key == "name")
     for row in rows:
         table.add_row(*map(cell, row.values()))
-    console(no_color=no_color).print(table)
+    screen = console(no_color=no_color)
+    screen.print(table)
+    for row in refused:
+        screen.print(f"\nNot solved: {row['name']}, {row['summary']} ({row['source']}): {row['reason']}.")
     if what == "datasets":
         click.echo("cifar10-lt and cifar100-lt take any imbalance factor: cifar10-lt:37.")
 

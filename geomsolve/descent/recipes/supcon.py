@@ -5,13 +5,15 @@ batch B, views V      B random samples, each with V features of its own; the usu
 full batch            all samples, one batch; the usual batch loss
 population limit      the batch loss on all samples, each weighted by its share (the anchor included)
 fixed batches         all samples of its classes in each, weighted by share
-rebalanced            the same with weights of classes as anchors, and among what an anchor is compared with
+rebalanced            the same with weights of classes as anchors, and among what an anchor is compared with; on random
+                      batches of classes as the sampler draws them, each embedding there counts v / q of its class
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 from geomsolve.descent.batches import FullBatch, RandomBatches, StepLoss
@@ -21,6 +23,7 @@ from geomsolve.descent.fixed_batches import FixedBatches
 from geomsolve.descent.population import Population
 from geomsolve.errors import InputError
 from geomsolve.losses.supcon import SupCon
+from geomsolve.objectives.rebalanced import REBALANCED
 
 
 def experiment(loss: SupCon, population: Population) -> Experiment:
@@ -29,21 +32,25 @@ def experiment(loss: SupCon, population: Population) -> Experiment:
     drawn = replace(population, proportions=torch.as_tensor(rebalance.drawn(p), device=population.device))
     if loss.batches is not None:
         return FixedBatches(population, loss.temperature, [[int(a) - 1 for a in batch] for batch in loss.batches])
-    if loss.batch is not None and loss.anchor_weights is not None:
-        raise InputError(
-            "class weights are trained in the population limit; leave out the batch", field="loss.anchor_weights"
-        )
-    on_batches = _on_batches(loss, drawn)
+    on_batches = _on_batches(loss, population)
     if on_batches is not None:
         return on_batches
     counts = population.sizes.cpu().numpy()
-    return Rebalanced(drawn, loss.temperature, rebalance.anchors(p, counts), rebalance.denominators(p))
+    anchors, compared = rebalance.anchors(p, counts), rebalance.denominators(p)
+    return Rebalanced(drawn, loss.temperature, anchors, compared, rebalance.pair_margin)
 
 
 def pml(loss: SupCon, population: Population) -> Experiment | None:
     """The same on batches, with steps by the library's SupConLoss."""
     from geomsolve.descent.pml import supcon_loss
 
+    weighted = [name for name in REBALANCED if name != "sampler" and getattr(loss, name) is not None]
+    if weighted:
+        raise InputError(
+            "pytorch-metric-learning weighs all samples of a batch alike; use the project's own batch losses (leave "
+            "the implementation out)",
+            field=f"loss.{weighted[0]}",
+        )
     return _on_batches(loss, population, supcon_loss(loss.temperature))
 
 
@@ -52,7 +59,18 @@ def _on_batches(loss: SupCon, population: Population, step_loss: StepLoss | None
         return FullBatch(population, loss.temperature, step_loss=step_loss)
     if loss.batch is None or loss.views is None:
         return None
-    finite = loss.replacement == "no"
+    rebalance, p = loss.rebalance, population.proportions.cpu().numpy()
+    q, counts = rebalance.drawn(p), population.sizes.cpu().numpy()
+    compared = np.log(np.tile(rebalance.denominators(p) / q, (q.size, 1)))
+    if rebalance.pair_margin is not None:
+        compared = compared + np.asarray(rebalance.pair_margin) / loss.temperature
     return RandomBatches(
-        population, loss.temperature, int(loss.batch), int(loss.views), finite=finite, step_loss=step_loss
+        replace(population, proportions=torch.as_tensor(q, device=population.device)),
+        loss.temperature,
+        int(loss.batch),
+        int(loss.views),
+        finite=loss.replacement == "no",
+        step_loss=step_loss,
+        anchors=None if loss.anchor_weights is None else rebalance.anchors(p, counts) / q,
+        compared=compared if compared.any() else None,
     )
