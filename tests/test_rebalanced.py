@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 import pytest
+from helpers import random_gram
 
 from geomsolve import Imbalance, InputError, solve
 from geomsolve.losses import make_loss
@@ -128,13 +132,109 @@ def test_rare_classes_keep_apart_to_a_higher_temperature(run):
         ({"anchor_weights": "effective:0.9"}, "give the classes by counts"),
         ({"pair_margin": [[0, 1], [1, 0]]}, "2 rows for 3 classes"),
         ({"pair_margin": [[0, 9, 0], [0, 0, 0], [0, 0, 0]]}, "from -4 to 4"),
-        ({"denominator": "balanced", "batch": 8}, "in the population limit only"),
+        ({"denominator": "balanced", "batch": 8, "replacement": "no"}, "drawn with replacement"),
         ({"sampler": 0.5, "batch": 8, "views": 1}, "two or more views"),
     ],
 )
 def test_what_makes_no_sense_is_refused(how, words):
     with pytest.raises(InputError, match=words):
         answer(**how)
+
+
+MARGINS = ((0, 0.1, 0.2), (0.1, 0, -0.3), (0.2, 0.1, 0))
+
+
+@pytest.mark.parametrize(
+    ("how", "alpha", "anchors", "compared"),
+    [
+        ({"denominator": "balanced"}, 1, (0.7, 0.2, 0.1), (1, 1, 1)),
+        ({"denominator": (3, 2, 1), "sampler": 0.5}, 0.5, None, (3, 2, 1)),
+        ({"logit_adjust": 1.0, "anchor_weights": "balanced"}, 1, (1, 1, 1), (0.49, 0.04, 0.01)),
+        ({"pair_margin": MARGINS, "anchor_weights": (1, 2, 0)}, 1, (0.7, 0.4, 0), (0.7, 0.2, 0.1)),
+    ],
+)
+@pytest.mark.parametrize("views", [2, 3])
+def test_in_batches_every_embedding_counts_by_its_class(how, alpha, anchors, compared, views, rng):
+    """The expectation over every composition of four samples, by the definition; and the cone form is the same."""
+    tau, gram = 0.5, random_gram(rng, 3)
+    q = np.array(PROPS) ** alpha / np.sum(np.array(PROPS) ** alpha)
+    w = q if anchors is None else np.array(anchors) / np.sum(anchors)
+    v = np.array(compared) / np.sum(compared)
+    shift = np.array(how.get("pair_margin", np.zeros((3, 3))))
+    wanted = 0.0
+    for drawn in itertools.product(range(3), repeat=3):
+        for a in range(3):
+            others = sum(v[c] / q[c] * math.exp((gram[a, c] - 1 + (c != a) * shift[a, c]) / tau) for c in drawn)
+            wanted += w[a] * np.prod(q[list(drawn)]) * math.log((views - 1) * v[a] / q[a] + views * others)
+    loss = make_loss("supcon", {"temperature": tau, "batch": 4, "views": views, **how})
+    objective = loss.objective(loss.orbits(PROPS))
+    assert objective.value(gram) == pytest.approx(wanted, rel=1e-12)
+    assert objective.cone_form().value(gram) == pytest.approx(wanted, rel=1e-12)
+    change, step = rng.normal(size=(3, 3)), 1e-5
+    slope = (objective.value(gram + step * change) - objective.value(gram - step * change)) / (2 * step)
+    assert float(np.sum(objective.gradient(gram) * change)) == pytest.approx(slope, rel=1e-7)
+
+
+def test_large_batches_tend_to_the_population_limit():
+    limit = answer(denominator="balanced", anchor_weights="balanced")
+    large = answer(denominator="balanced", anchor_weights="balanced", batch=2**16)
+    assert large.value - math.log(2 * 2**16) == pytest.approx(limit.value, abs=1e-3)
+    assert np.abs(large.gram - limit.gram).max() < 1e-3
+    assert np.abs(answer(denominator="balanced", anchor_weights="balanced", batch=8).gram - limit.gram).max() > 0.01
+
+
+@pytest.mark.parametrize("loss", ["infonce", "dcl"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"sampler": 0.5},
+        {"anchor_weights": "balanced"},
+        {"denominator": "balanced", "anchor_weights": (1, 2, 0)},
+        {"logit_adjust": 1.0},
+        {"pair_margin": MARGINS},
+    ],
+)
+def test_with_many_negatives_infonce_and_dcl_are_supcon(loss, how):
+    plain, other = answer(**how), solve(Imbalance(props=PROPS, loss={"name": loss, "temperature": 0.5, **how}))
+    assert other.value == pytest.approx(plain.value, abs=1e-12)
+    np.testing.assert_allclose(other.gram, plain.gram, atol=1e-9)
+
+
+@pytest.mark.parametrize("sampling", ["iid", "supervised"])
+def test_the_mean_form_of_infonce_rebalanced(sampling, rng):
+    w, v, gram, tau = np.array([0.2, 0.3, 0.5]), np.array([0.5, 0.3, 0.2]), random_gram(rng, 3), 0.5
+    how = {"anchor_weights": w / PROPS, "denominator": v, "pair_margin": MARGINS, "form": "mean", "sampling": sampling}
+    loss = make_loss("infonce", {"temperature": tau, **how})
+    wanted = 0.0
+    for a in range(3):
+        crowd = {c: v[c] * math.exp((gram[a, c] - 1 + (c != a) * MARGINS[a][c]) / tau) for c in range(3)}
+        if sampling == "supervised":
+            del crowd[a]
+            crowd = {c: x / (1 - v[a]) for c, x in crowd.items()}
+        wanted += w[a] * math.log(1 + sum(crowd.values()))
+    assert loss.objective(loss.orbits(PROPS)).value(gram) == pytest.approx(wanted, rel=1e-12)
+    assert loss.rebalance is None  # which is of SupCon's own form
+
+
+@pytest.mark.parametrize("more", [{"negatives": 8}, {"hardness": 1.0}])
+def test_infonce_is_rebalanced_in_the_limit_only(more):
+    with pytest.raises(InputError, match="limit of many negatives"):
+        make_loss("infonce", {"sampler": "sqrt", **more})
+
+
+def test_levels_say_what_is_not_known_of_rebalanced_losses(run):
+    flags = ("levels", "--props", "0.7,0.2,0.1", "--batch", 8, "-t", 0.5)
+    assert "levels of a rebalanced infonce" in run(*flags, "--loss", "infonce", "--sampler", "sqrt").stderr
+    weighted = run("levels", "--counts", "70,20,10", *flags[3:], "--anchor-weights", "balanced", "--json")
+    assert weighted.json["optimum"] == pytest.approx(answer(batch=8, anchor_weights="balanced").value, abs=1e-9)
+
+
+def test_the_library_weighs_nothing(run):
+    pytest.importorskip("pytorch_metric_learning")
+    flags = ("check", "--props", "0.7,0.3", "--batch", 8, "--implementation", "pml", "--anchor-weights", "balanced")
+    shown = run(*flags)
+    assert shown.code == 2
+    assert "--anchor-weights: pytorch-metric-learning weighs all samples of a batch alike" in shown.stderr
 
 
 def test_files_and_problem_files(tmp_path, run):
@@ -168,7 +268,7 @@ def test_levels_follow_the_sampler(run):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "how", [{"sampler": 0.5}, {"anchor_weights": "balanced"}, {"denominator": "balanced"}, {"logit_adjust": 1.0}]
+    "how", [{"sampler": 0.5}, {"anchor_weights": "balanced"}, {"denominator": "balanced"}, {"pair_margin": MARGINS}]
 )
 def test_descent_on_single_samples_agrees(how):
     pytest.importorskip("torch")

@@ -26,7 +26,7 @@ class DCL(Negatives):
 
     @property
     def scatter_is_heat(self) -> bool:
-        return self.negatives == inf and self.hardness is None
+        return self.negatives == inf and self.hardness is None and self.pair_margin is None
 
     def objective(self, orbits: Orbits) -> Objective:
         return self._objective(orbits, self.own, False)

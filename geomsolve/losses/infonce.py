@@ -8,6 +8,9 @@
 Negatives c_j are drawn iid from p (own class included, t = 0) or, supervised, from p_c / (1 - p_a), c != a.
 Hard negatives (``hardness``) are in ``objectives/hardness.py``.
 
+Rebalanced (``objectives/rebalanced.py``), in the limit of many negatives, anchors count w_a and negatives v_c in place
+of p, iid or among the other classes; margins are added to the cosines of negatives.
+
 Levels: without ``negatives`` a batch of B samples in V views supplies k = V (B - 1), drawn V of a class at once.
 
                      total collapse      random start (c, c_j: cosines of random unit vectors)
@@ -32,22 +35,35 @@ Symbols: k ``negatives``, a0 ``base``, b ``factor``, r(c|a) ``chance`` and ``own
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, log
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import ONE_ENCODER, Alias, Loss, register
-from geomsolve.losses.parameters import FORM, HARDNESS, NEGATIVES, SAMPLING, TEMPERATURE
+from geomsolve.losses.parameters import (
+    ANCHOR_WEIGHTS,
+    DENOMINATOR,
+    FORM,
+    HARDNESS,
+    LOGIT_ADJUST,
+    NEGATIVES,
+    PAIR_MARGIN,
+    SAMPLER,
+    SAMPLING,
+    TEMPERATURE,
+)
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.expectation import LogExpectation
 from geomsolve.objectives.hardness import HardNegatives
 from geomsolve.objectives.levels import Course, Optimum, Scale, Training
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.objectives.random_start import random_log_sum, random_mean
+from geomsolve.objectives.rebalanced import REBALANCED, Margins, PerClass, Rebalance
 from geomsolve.objectives.sampling import negative_distribution
 from geomsolve.objectives.two_towers import ContrastPairs
 from geomsolve.registry import parameter
@@ -64,6 +80,44 @@ class Negatives(Loss):
     negatives: float = parameter(NEGATIVES, inf)
     sampling: str = parameter(SAMPLING, "iid")
     hardness: float | None = parameter(HARDNESS, None)
+    sampler: float | None = parameter(SAMPLER, None)
+    anchor_weights: PerClass | None = parameter(ANCHOR_WEIGHTS, None)
+    denominator: PerClass | None = parameter(DENOMINATOR, None)
+    logit_adjust: float | None = parameter(LOGIT_ADJUST, None)
+    pair_margin: Margins | None = parameter(PAIR_MARGIN, None)
+
+    def __post_init__(self) -> None:
+        for name in REBALANCED:
+            if getattr(self, name) is not None and (self.negatives != inf or self.hardness is not None):
+                raise InputError(
+                    "classes are rebalanced in the limit of many negatives, none of them hardened; leave out the "
+                    "negatives and the hardness, or take --loss supcon, which is rebalanced in batches too",
+                    field=f"loss.{name}",
+                )
+
+    @property
+    def changes(self) -> Rebalance:
+        """Who counts how much."""
+        return Rebalance(self.sampler, self.anchor_weights, self.denominator, self.logit_adjust, self.pair_margin)
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything is rebalanced."""
+        return self.changes != Rebalance()
+
+    @property
+    def balances_as_supcon(self) -> bool:
+        """Whether F is that of SupCon in the population limit, whatever is rebalanced."""
+        return self.negatives == inf and self.hardness is None and self.sampling == "iid"
+
+    @property
+    def rebalance(self) -> Rebalance | None:
+        return self.changes if self.balances_as_supcon else None
+
+    def orbits(self, proportions: ArrayLike, counts: ArrayLike | None = None) -> Orbits:
+        plain = super().orbits(proportions, counts)
+        told_apart = self.changes.columns(plain.n_classes)
+        return plain if told_apart is None else plain.refined(told_apart)
 
     def plain(self) -> tuple[Loss, str | None]:
         if self.hardness is None:
@@ -79,12 +133,20 @@ class Negatives(Loss):
 
     @property
     def counted_off(self) -> str:
-        return "negatives" if self.negatives == inf else ""
+        weighted = self.denominator is not None or self.logit_adjust is not None
+        return "negatives" if self.negatives == inf and not weighted else ""
 
     def _objective(self, orbits: Orbits, base: float, mean: bool) -> Objective:
+        scale = 1 / self.temperature
+        if self.changed:
+            _, anchors, compared = self.changes.by_orbit(orbits)
+            chance, own = negative_distribution(replace(orbits, proportions=compared), self.sampling)
+            chance = chance * np.exp(scale * self.changes.margins(orbits))
+            heard = int(np.sum(orbits.sizes * (anchors == 0))) < 2  # the cosine of two that are no anchors is free
+            offset = own + (base if mean else 0.0)
+            return LogSum(chance, offset, orbits.sizes * anchors, scale, unique_minimiser=heard)
         chance, own = negative_distribution(orbits, self.sampling)
         mass = orbits.sizes * orbits.proportions
-        scale = 1 / self.temperature
         if self.hardness is not None:
             if mean or self.negatives != inf:
                 raise InputError(
@@ -132,6 +194,12 @@ class Negatives(Loss):
     def _levels(self, training: Training, base: float, mean: bool) -> Scale:
         if self.hardness is not None:
             raise InputError("levels of hard negatives are not known; leave this out", field="loss.hardness")
+        if self.changed:
+            raise InputError(
+                f"levels of a rebalanced {self.name} are not known; leave out the sampler, the weights, the "
+                "denominator, the logit adjustment and the margins",
+                field="loss.name",
+            )
         orbits, batch, views = training.orbits, training.batch, training.views
         embeddings = None if batch is None else batch * max(views, 2)
         if self.negatives == inf and batch is None:
@@ -225,6 +293,10 @@ class InfoNCE(Negatives):
     )
 
     form: str = parameter(FORM, "sum")
+
+    @property
+    def balances_as_supcon(self) -> bool:
+        return self.form == "sum" and super().balances_as_supcon
 
     @property
     def counted_off(self) -> str:

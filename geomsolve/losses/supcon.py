@@ -4,6 +4,7 @@
     random batch  F = sum_a p_a E log( V - 1 + V sum_{j=1..B-1} e^{t_{a c_j}} ),  c_j ~ p    (B samples, V views)
     full batch    F = sum_a (n_a / N) log( n_a - 1 + sum_{b != a} n_b e^{t_ab} )         (one batch, self excluded)
     rebalanced    F = sum_a w_a log sum_b v_b e^{t_ab}                                   (``objectives/rebalanced.py``)
+                  in random batches of classes drawn as q every embedding of class b counts v_b / q_b in the sum
     fixed batches F = mean over batches of the population limit in each               (``objectives/fixed_batches.py``)
 
 Random batches are drawn with replacement, so that a sample may come twice; ``replacement`` no draws them from the
@@ -55,7 +56,7 @@ from geomsolve.objectives.levels import Course, Optimum, Scale, Training
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.objectives.one_view import OneView
 from geomsolve.objectives.random_start import random_log_sum
-from geomsolve.objectives.rebalanced import Margins, PerClass, Rebalance
+from geomsolve.objectives.rebalanced import REBALANCED, Margins, PerClass, Rebalance
 from geomsolve.registry import parameter
 
 FEW_COUNTS = 30
@@ -109,17 +110,11 @@ class SupCon(Loss):
             if clash is not None:
                 raise InputError("fixed batches are compared as they stand; leave this out", field=f"loss.{clash}")
         whole = self.full_batch or self.replacement == "no"
-        for name in ("sampler", "anchor_weights", "denominator", "logit_adjust", "pair_margin"):
+        for name in REBALANCED:
             if getattr(self, name) is not None and (whole or self.views == 1):
                 raise InputError(
                     "this is worked out for random batches of two or more views, drawn with replacement, and for the "
                     "population limit; leave out the full batch, --replacement no or --views 1",
-                    field=f"loss.{name}",
-                )
-        for name in ("denominator", "logit_adjust", "pair_margin"):
-            if getattr(self, name) not in (None, "plain") and self.batch is not None:
-                raise InputError(
-                    "what an anchor is compared with is reweighted in the population limit only; leave out the batch",
                     field=f"loss.{name}",
                 )
 
@@ -181,23 +176,26 @@ class SupCon(Loss):
             return LogSum(orbits.others * counts, counts - 1, mass, scale, unique_minimiser=strict)
         q, w, v = self.rebalance.by_orbit(orbits)
         heard = int(np.sum(n * (w == 0))) < 2  # the cosine of two classes that are no anchors does not enter
+        margins = scale * self.rebalance.margins(orbits)
         if self.batch is None:
-            weights = orbits.others * v * np.exp(scale * self.rebalance.margins(orbits))
-            return LogSum(weights, v, n * w, scale, unique_minimiser=heard)
+            return LogSum(orbits.others * v * np.exp(margins), v, n * w, scale, unique_minimiser=heard)
         assert self.views is not None
         if self.replacement == "no":
             return self._without_replacement(orbits, self.batch, self.views)
         if self.views == 1:
             return OneView(orbits, self.batch, self.temperature)
+        counted = v / q  # how much an embedding of each class counts
         return LogExpectation(
             orbits.others * q,
             q,
             n * w,
-            base=self.views - 1,
+            base=(self.views - 1) * counted,
             factor=self.views,
             negatives=self.batch - 1,
             scale=scale,
             unique_minimiser=heard,
+            log_weights=np.log(counted) + margins,
+            own_weights=counted,
         )
 
     @property
@@ -296,6 +294,8 @@ class SupCon(Loss):
         """'yes' and 'no', or what of it the classes allow: how random batches are drawn first, then the other way."""
         orbits, wanted = training.orbits, training.replacement
         counts = orbits.counts
+        if wanted is None and self.anchor_weights is not None:
+            return ("yes",)
         if wanted != "no" and (
             counts is None or training.size > orbits.sizes @ counts or orbits.n_orbits > MOST_COUNTS
         ):

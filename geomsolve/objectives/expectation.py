@@ -1,6 +1,6 @@
 """The exact expected log-loss over k random negatives, for any k, without enumeration or sampling.
 
-    F(C) = sum_a p_a E log Y_a,    Y_a = a0 + b sum_{j=1..k} X_j,    X_j i.i.d., X = e^{t_ac} with probability r(c|a)
+    F(C) = sum_a p_a E log Y_a,    Y_a = a0 + b sum_{j=1..k} X_j,    X_j i.i.d., X = v_ac e^{t_ac} with chance r(c|a)
 
 uses the identity  E log Y = int_0^inf (e^{-s} - E e^{-sY}) ds/s  (Frullani), in which the expectation factorises:
 
@@ -12,7 +12,8 @@ under the integral.  Derived for this project; enumeration over multinomials is 
 
 s X is made from logarithms, so that at low temperature neither s nor X overflows.
 
-Symbols: k ``negatives``, a0 ``base``, b ``factor``, r ``chance``, r(own|a) ``own``, phi^k through ``log_phi``.
+Symbols: k ``negatives``, a0 ``base``, b ``factor``, r ``chance``, r(own|a) ``own``, phi^k through ``log_phi``, v, 1
+unless given, through ``log_weights``.
 """
 
 from __future__ import annotations
@@ -48,10 +49,11 @@ COLDEST = 0.003
 
 @dataclass(frozen=True)
 class Anchor:
-    """One anchor's distinct X: the ``place`` (m,) of each orbit's X among them, and their ``chance`` (n,); nodes ``s``
-    (N,); b s X, ``moved`` (N, n), no larger than e^50; e^{-b s X}, ``decay`` (N, n); log phi(b s), ``log_phi`` (N,);
-    r(own) e^{-b s}, ``own`` (N,)."""
+    """One anchor's distinct X: the ``place`` (m,) of each orbit's X among them, and their ``chance`` (n,); ``base``
+    a0; nodes ``s`` (N,); b s X, ``moved`` (N, n), no larger than e^50; e^{-b s X}, ``decay`` (N, n); log phi(b s),
+    ``log_phi`` (N,); r(own) e^{-b s v(own)}, ``own`` (N,)."""
 
+    base: float
     place: IntArray
     chance: FloatArray
     s: FloatArray
@@ -63,8 +65,9 @@ class Anchor:
 
 class LogExpectation(Objective):
     """See the module.  ``chance`` (m, m): probability that a negative of an anchor in orbit g is *another* class
-    of orbit h; ``own`` (m,): that it is the anchor's own class, where X = 1; ``nothing`` (m,): that it adds nothing,
-    X = 0, the chance that is left; ``mass`` (m,) of the anchors."""
+    of orbit h; ``own`` (m,): that it is the anchor's own class, where X = v; ``nothing`` (m,): that it adds nothing,
+    X = 0, the chance that is left; ``mass`` (m,) of the anchors.  ``base`` is one number, or one an orbit (m,);
+    ``log_weights`` (m, m), log v of another class, and ``own_weights`` (m,), v of the own one."""
 
     def __init__(
         self,
@@ -72,58 +75,69 @@ class LogExpectation(Objective):
         own: FloatArray,
         mass: FloatArray,
         *,
-        base: float,
+        base: float | FloatArray,
         factor: float,
         negatives: int,
         scale: float,
         unique_minimiser: bool,
         nothing: FloatArray | None = None,
+        log_weights: FloatArray | None = None,
+        own_weights: FloatArray | None = None,
     ) -> None:
         self.chance, self.own, self.mass = chance, own, mass
         self.nothing = np.zeros_like(own) if nothing is None else nothing
-        self.base, self.factor, self.negatives, self.scale = base, factor, negatives, scale
+        self.base: FloatArray = np.broadcast_to(np.asarray(base, dtype=np.float64), mass.shape)
+        self.log_weights = np.zeros_like(chance) if log_weights is None else log_weights
+        self.own_weights = np.ones_like(own) if own_weights is None else own_weights
+        self.factor, self.negatives, self.scale = factor, negatives, scale
         self.unique_minimiser = unique_minimiser
-        if not self._log_least(np.full(1, -2 * scale), np.ones(1), 0.0) > -2.01 / COLDEST:
+        farthest = self.log_weights - 2 * scale
+        least = [self._log_least(g, row, np.ones(row.size), 0.0) for g, row in enumerate(farthest)]
+        if not min(least) > -2.01 / COLDEST:
             raise InputError(
                 "too low for an exact expectation: where all negatives are far, e^(-2/t) is no floating-point number; "
                 f"take {COLDEST:g} or more",
                 field="loss.temperature",
             )
 
-    def _log_least(self, log_x: FloatArray, chance: FloatArray, own: float) -> float:
-        """Logarithm of the least Y."""
-        low = min([float(log_x[chance > 0].min(initial=inf))] + ([0.0] if own > 0 else []))
+    def _log_least(self, g: int, log_x: FloatArray, chance: FloatArray, own: float) -> float:
+        """Logarithm of the least Y of an anchor in orbit g."""
+        low = min([float(log_x[chance > 0].min(initial=inf))] + ([log(self.own_weights[g])] if own > 0 else []))
         least = low + log(self.factor * self.negatives)
-        if self.base:
-            least = float(np.logaddexp(least, log(self.base)))
+        if self.base[g]:
+            least = float(np.logaddexp(least, log(self.base[g])))
         return least
 
-    def _log_nodes(self, log_x: FloatArray, chance: FloatArray, own: float) -> FloatArray:
-        """log s at the nodes for an anchor whose negatives have X = e^``log_x`` with probability ``chance`` (or 1,
-        ``own``).
+    def _log_nodes(self, g: int, log_x: FloatArray, chance: FloatArray, own: float) -> FloatArray:
+        """log s at the nodes for an anchor in orbit g whose negatives have X = e^``log_x`` with probability ``chance``
+        (or are of its own class, ``own``).
 
         Left of the first node the integrand is below 1e-18, since it is at most s (1 + E Y); right of the last
         both e^{-s} and e^{-sY} are below 1e-18.
         """
-        most = log(1 + self.base + self.factor * self.negatives) + max(0.0, float(log_x.max()))
-        stop = log(42) - min(0.0, self._log_least(log_x, chance, own))
+        largest = max(0.0, float(log_x.max()), log(self.own_weights[g]))
+        most = log(1 + float(self.base[g]) + self.factor * self.negatives) + largest
+        stop = log(42) - min(0.0, self._log_least(g, log_x, chance, own))
         return STEP * np.arange(np.floor((log(1e-18) - most) / STEP), np.ceil(stop / STEP) + 1)
 
     def _anchor(self, g: int, cosines: FloatArray) -> Anchor:
         """What value and derivatives at an anchor in orbit g are made of; equal X are treated once."""
-        log_x, place = np.unique(self.scale * (cosines[g] - 1), return_inverse=True)
+        log_x, place = np.unique(self.scale * (cosines[g] - 1) + self.log_weights[g], return_inverse=True)
         chance = np.bincount(place, weights=self.chance[g]).astype(np.float64)
-        log_s = self._log_nodes(log_x, chance, float(self.own[g]))
+        log_s = self._log_nodes(g, log_x, chance, float(self.own[g]))
         s = np.exp(np.minimum(log_s, LARGEST))
         moved = np.exp(np.minimum(log_s[:, None] + log(self.factor) + log_x, CAPPED))
-        less = np.expm1(-moved) @ chance + np.expm1(-self.factor * s) * self.own[g]
+        with np.errstate(over="ignore"):
+            alike = self.factor * self.own_weights[g] * s
+        less = np.expm1(-moved) @ chance + np.expm1(-alike) * self.own[g]
         with np.errstate(divide="ignore"):
             log_phi = np.log1p(np.maximum(less, -1.0))
-        return Anchor(place, chance, s, moved, np.exp(-moved), log_phi, self.own[g] * np.exp(-self.factor * s))
+        own = self.own[g] * np.exp(-alike)
+        return Anchor(float(self.base[g]), place, chance, s, moved, np.exp(-moved), log_phi, own)
 
     def _power(self, k: int, at: Anchor) -> FloatArray:
         """The part e^{-a0 s} phi(b s)^k of E e^{-sY} at the nodes, or for a smaller k of its derivatives."""
-        power: FloatArray = np.exp(-self.base * at.s + (k * at.log_phi if k else 0.0))
+        power: FloatArray = np.exp(-at.base * at.s + (k * at.log_phi if k else 0.0))
         return power
 
     def _counted(self, g: int) -> float:
@@ -192,8 +206,9 @@ class LogExpectation(Objective):
                     ways = sum(n * q - lgamma(n + 1) for n, q in zip(numbers, log_chance.values(), strict=True))
                     mass = float(self.mass[g]) * exp(lgamma(k + 1) + ways)
                     drawn.pop(-2, None)
-                    terms = {h: self.factor * n for h, n in drawn.items() if n}
-                    rows.append((mass, self.base + self.factor * own_drawn, g, terms))
+                    terms = {h: self.factor * n * exp(self.log_weights[g, h]) for h, n in drawn.items() if n}
+                    alike = self.factor * own_drawn * float(self.own_weights[g])
+                    rows.append((mass, float(self.base[g]) + alike, g, terms))
         return ConeForm(logs=log_terms(rows, self.scale))
 
 

@@ -39,7 +39,7 @@ class OneView(LogExpectation):
             unique_minimiser=batch > 2,
         )
 
-    def _log_least(self, log_x: FloatArray, chance: FloatArray, own: float) -> float:
+    def _log_least(self, g: int, log_x: FloatArray, chance: FloatArray, own: float) -> float:
         return 0.0
 
     def _power(self, k: int, at: Anchor) -> FloatArray:

@@ -27,6 +27,9 @@ from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
 
+REBALANCED = ("sampler", "anchor_weights", "denominator", "logit_adjust", "pair_margin")
+"""What may be changed, by name."""
+
 PerClass = str | tuple[float, ...]
 """A rule by name, or one number a class."""
 
