@@ -251,6 +251,9 @@ def test_targets_keep_classes_apart_that_supcon_merges(run):
     refused = run("imbalance", *flags, "--dim", 1)
     assert refused.code == 2
     assert "targets that need 2 dimensions" in refused.stderr
+    refused = run("imbalance", *flags, "--nonnegative")
+    assert refused.code == 2
+    assert "coordinates of both signs" in refused.stderr
 
 
 @pytest.mark.slow

@@ -317,7 +317,7 @@ def best_in_dimension(loss: Loss, orbits: Orbits, free: Answer, dim: int, seed: 
     No embedding whatever its dimension goes below the optimum's lower bound, so that is the lower bound here, too.
     """
     refuse_oversize(orbits.n_classes, field="dim")
-    if dim < (least := loss.least_dimension(orbits)):
+    if dim < (least := loss.target_dimension(orbits)):
         raise InputError(f"{loss.name} has targets that need {least:,} dimensions; take as many or more", field="dim")
     classes = orbits.single()
     objective = loss.objective(classes)

@@ -47,6 +47,8 @@ def hold(loss: Loss, orbits: Orbits, *, solver: str, tolerance: float, seed: int
     if dim is not None and dim < orbits.n_classes:
         refuse_oversize(orbits.n_classes, field="dim")
         orbits = orbits.single()
+    if loss.target_dimension(orbits):
+        raise InputError(f"{loss.name} has targets with coordinates of both signs; leave this out", field="nonnegative")
     objective = loss.objective(orbits)
     found = solve_nonnegative(objective, orbits, solver=solver, tolerance=tolerance, seed=seed, dim=dim)
     cosines, proof = found.answer.solution.cosines, found.answer.certificate

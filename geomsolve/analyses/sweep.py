@@ -53,7 +53,8 @@ class SweepReport(Report):
     ``rarest_angle_deg``, the angle between the two least frequent classes, and ``simplex_excess``, what the regular
     simplex would lose in nats (None where that does not arise); with a slack also ``widest``, how wide the widest range
     of a cosine is, ``widest_pair``, the names of its classes, and ``widest_complete``: no pair of distinct proportions
-    was left out.  ``collapse`` lists where full minority
+    was left out; of a mean over batches ``expectation``, 'exact' or, where the ratio of two expectations stands for it,
+    'ratio'.  ``collapse`` lists where full minority
     collapse sets in or ends along the first parameter, within its range, for every value of the second; None where
     that parameter has no such thresholds.  ``assumption`` completes 'for ...': the embeddings that the proofs are
     about, None where about all.
@@ -167,6 +168,8 @@ def sweep(problem: Sweep) -> SweepReport:
         if problem.slack is not None:
             refuse_ranges(objective)
             entry |= widest(problem, varied, orbits, answer)
+        if objective.expectation:
+            entry["expectation"] = objective.expectation
         rows.append({**point, **entry})
     return SweepReport(
         problem=understood(problem, loss=loss.written),

@@ -211,7 +211,14 @@ def threshold(problem: Threshold) -> ThresholdReport:
         given=problem.over in ("majority", "imbalance") or problem.over in problem.loss.parameters,
         determined=determined,
         remedy=remedy(problem, loss, orbits) if collapsed else None,
+        expectation=_expectation(path, [change.at for change in found] or [path.current]),
     )
+
+
+def _expectation(path: Path, places: Sequence[float]) -> str | None:
+    """'ratio' where at one of the ``places`` a ratio stands for a mean over batches, else 'exact'; None for no mean."""
+    found = {path.at(x)[0].expectation for x in places}
+    return max(found) or None
 
 
 def validate(problem: Threshold) -> None:

@@ -31,6 +31,8 @@ class ThresholdReport(Report):
     proven for, None where for all.  ``path`` is None where partial mergers were not looked for.
     ``given``: whether the question states the current value of what varies, which else is a default.
     ``remedy``: what helps where the problem as given is collapsed.
+    ``expectation``, of a loss that is a mean over batches: 'exact', or 'ratio' where, at a change or for want of one at
+    the problem as given, the ratio of two expectations stands for it.
     ``total``: of features and classifiers, from which value on all of them vanish.
     ``classifiers``: whether it is about features and classifiers, and any merger of alike classes.
     ``determined`` says where every cosine is settled, if that was asked: ``over``, ``value`` (from where on, None where
@@ -61,6 +63,7 @@ class ThresholdReport(Report):
     remedy: Remedy | None = None
     total: float | None = None
     classifiers: bool = False
+    expectation: str | None = None
 
     @property
     def headline(self) -> str:
@@ -73,7 +76,7 @@ class ThresholdReport(Report):
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         plain = super().to_dict(**detail)
         del plain["possible"]  # said by reason
-        for optional in ("determined", "remedy", "total"):
+        for optional in ("determined", "remedy", "total", "expectation"):
             if getattr(self, optional) is None:
                 del plain[optional]
         plain["classes"] = [

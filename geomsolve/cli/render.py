@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -161,3 +161,20 @@ def extreme_pair(cosines: FloatArray, pairs: FloatArray, largest: bool) -> tuple
     masked = np.where(pairs > 0, cosines, -np.inf if largest else np.inf)
     flat = int(np.argmax(masked) if largest else np.argmin(masked))
     return flat // cosines.shape[0], flat % cosines.shape[0]
+
+
+EXACT_MEAN = "The mean over batches is exact: all compositions of a batch are enumerated."
+
+
+def mean_over_batches(expectations: Collection[str], loss: str) -> str:
+    """Which mean over batches the values of the ``loss`` of that name are of; empty where there is no choice."""
+    if "ratio" not in expectations:
+        return EXACT_MEAN if "exact" in expectations else ""
+    from geomsolve.losses import find_loss
+
+    where = "Where" if "exact" in expectations else "As"
+    return (
+        f"{where} a batch has too many compositions to enumerate, the ratio of expectations stands for the mean over "
+        f"batches: the mean over the {find_loss(loss).averaged} of ever more batches together. geomsolve imbalance "
+        "measures the difference at a point."
+    )

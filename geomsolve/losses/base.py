@@ -123,9 +123,9 @@ class Loss(Choice):
         """The least and the most, maybe inf, that a whole-numbered parameter ``name`` can be for these classes."""
         return 1, inf
 
-    def least_dimension(self, orbits: Orbits) -> int:
-        """Dimensions without which the loss makes no sense: those of points that it takes as given."""
-        return 1
+    def target_dimension(self, orbits: Orbits) -> int:
+        """How many dimensions the points take that it draws classes to and that stay where they are; 0 for none."""
+        return 0
 
     def varied(self, name: str, value: float) -> Self:
         """The same loss with a numeric parameter at another value; inf for a whole number is the limit of many."""

@@ -59,7 +59,7 @@ class TSC(Loss):
             "there are classes, so that the targets in its denominators do not count",
         )
 
-    def least_dimension(self, orbits: Orbits) -> int:
+    def target_dimension(self, orbits: Orbits) -> int:
         return orbits.n_classes - 1
 
     def objective(self, orbits: Orbits) -> Objective:

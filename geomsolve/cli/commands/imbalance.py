@@ -24,7 +24,7 @@ from geomsolve.cli.options import (
     split_loss,
 )
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import cosine_grid, effort, extreme_pair, holds_for, proof_lines
+from geomsolve.cli.render import EXACT_MEAN, cosine_grid, effort, extreme_pair, holds_for, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.structure import angle_degrees, coinciding
 from geomsolve.losses import find_loss, make_loss
@@ -273,7 +273,7 @@ def cost(report: ImbalanceReport) -> list[str]:
 def mean_line(report: ImbalanceReport) -> str:
     """Which mean over batches the value is, where there is a choice; else empty."""
     if report.expectation == "exact":
-        return "The mean over batches is exact: all compositions of a batch are enumerated."
+        return EXACT_MEAN
     if report.drawn_mean is None:
         return ""
     terms = find_loss(report.problem["loss"]["name"]).averaged

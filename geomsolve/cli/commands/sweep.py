@@ -26,7 +26,7 @@ from geomsolve.cli.options import (
     stacked,
 )
 from geomsolve.cli.output import File, Output
-from geomsolve.cli.render import chosen, colour, holds_for, loss_phrase, sparkline
+from geomsolve.cli.render import chosen, colour, holds_for, loss_phrase, mean_over_batches, sparkline
 from geomsolve.errors import InputError
 from geomsolve.questions.sweep import Sweep
 from geomsolve.report import to_json
@@ -150,6 +150,8 @@ def show(report: SweepReport, screen: Console, *, quiet: bool) -> None:
             screen.print(f"Collapse of all smaller classes {happens} at {name} {number(change[name])}.")
     if any(row["structure"] == "undetermined" for row in report.rows):
         screen.print("Undetermined: the loss hardly depends on the angles there, so that none is shown.")
+    if mean := mean_over_batches({row.get("expectation", "") for row in report.rows}, report.problem["loss"]["name"]):
+        screen.print(mean)
     if report.problem.get("slack") is not None:
         screen.print(
             "Widest range: how far the least settled cosine may be from end to end at a loss that much higher; proven."

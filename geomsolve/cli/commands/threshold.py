@@ -22,7 +22,7 @@ from geomsolve.cli.options import (
     split_loss,
 )
 from geomsolve.cli.output import Output
-from geomsolve.cli.render import holds_for, loss_phrase
+from geomsolve.cli.render import holds_for, loss_phrase, mean_over_batches
 from geomsolve.questions.threshold import Threshold
 from geomsolve.words import listing, number
 
@@ -85,6 +85,8 @@ def show(report: ThresholdReport, screen: Console, *, quiet: bool) -> None:
         )
     if sure := how_sure(report):
         screen.print(sure)
+    if report.expectation and (mean := mean_over_batches({report.expectation}, report.problem["loss"]["name"])):
+        screen.print(mean)
     if report.determined is not None:
         screen.print(
             "That a cosine is settled is proven at the temperatures looked at; where it begins and ends was searched "
