@@ -342,9 +342,9 @@ def test_after_a_collapse_two_lines_say_what_helps(run, command):
 
 
 def test_after_a_collapse_of_a_loss_without_samplers(run):
-    text = run("imbalance", "--props", "0.95,0.03,0.02", "-t", "1", "--loss", "infonce").stdout
+    text = run("imbalance", "--props", "0.95,0.03,0.02", "-t", "1", "--loss", "sigmoid").stdout
     assert "--sampler" not in text
-    assert "geomsolve advise --props 0.95,0.03,0.02 --loss infonce -t 1" in " ".join(text.split())
+    assert "geomsolve advise --props 0.95,0.03,0.02 --loss sigmoid -t 1" in " ".join(text.split())
 
 
 def random_design(seed):

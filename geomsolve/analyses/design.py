@@ -152,10 +152,16 @@ def task_of(problem: Design) -> Task:
     own = SET_BY[problem.change]
     takers = [name for name, cls in REGISTRY.items() if set(own) <= set(cls.takes())]
     if loss.rebalance is None or not set(own) <= set(loss.takes()):
+        known = set(own) <= set(loss.takes())
+        missing = listing([name.replace("_", " ") for name in own])
+        short = "weighs classes otherwise in this form" if known else f"takes no {missing}"
         raise InputError(
-            f"{loss.name} takes no {listing([name.replace('_', ' ') for name in own])}; {problem.change} are designed "
-            f"for {listing(takers)}",
+            f"{loss.name} {short}; {problem.change} are designed for {listing(takers)}, in the limit of many negatives",
             field="loss.name",
+        )
+    if problem.change != "anchors" and not loss.reads_whole_set:
+        raise InputError(
+            f"{problem.change} are designed in the population limit only; leave out the batch", field="loss.batch"
         )
     for name in own:
         for given in (name, *CHANGED_BY.get(name, ())):

@@ -171,7 +171,8 @@ def threshold(problem: Threshold) -> ThresholdReport:
             reason = unchanged(path)
     nearest = min(found, key=lambda change: _distance(path, change.at), default=None)
     stages = None
-    if objective.decides and orbits.n_classes > 2 and orbits.n_orbits <= PARTIAL_ORBITS:
+    sought = objective.decides and not objective.keeps_apart
+    if sought and orbits.n_classes > 2 and orbits.n_orbits <= PARTIAL_ORBITS:
         stages = _stages(path, found, names)
     upwards = nearest is None or nearest.after
     determined = None
@@ -238,6 +239,8 @@ def impossible(objective: Objective, orbits: Orbits, loss: Loss) -> str | None:
         )
     if objective.degenerate:
         return objective.degenerate
+    if objective.keeps_apart:
+        return objective.keeps_apart
     if not objective.smooth:
         return (
             f"{loss.name} charges nothing below cosine 1 - margin, so two smaller classes that share a point can move "

@@ -135,7 +135,8 @@ class Objective(ABC):
     convex set (because it is strictly convex, for one); False claims nothing.  ``attraction`` (m, m), or 0, is such
     that the gradient plus it is positive: the logarithm of that sum is what the dual solver matches.
     ``below`` is None for a convex F; for any other it is a convex objective that is nowhere above F.
-    ``degenerate`` says why every geometry attains the infimum, where that is so.
+    ``degenerate`` says why every geometry attains the infimum, where that is so, and ``keeps_apart`` why no two classes
+    share a point at any optimum, where that is a theorem.
     ``expectation``, of a mean over batches each of which is a mean of its own: 'exact', or 'ratio' where the ratio of
     two expectations stands for it; '' where the question does not arise.  No geometry has a mean below ``least_share``
     times the least ratio.
@@ -146,6 +147,7 @@ class Objective(ABC):
     attraction: FloatArray | float = 0.0
     below: Objective | None = None
     degenerate: str = ""
+    keeps_apart: str = ""
     expectation: str = ""
     least_share: float = 1.0
 

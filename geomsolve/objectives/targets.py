@@ -11,9 +11,14 @@ fidelity of P G P and T (Uhlmann 1976):
 It is concave in G, so F is convex, and no target remains in the problem; nor does it matter which class has which.
 In orbit coordinates W has a block of m - 1 rows, seen once, and c p_g^2 (1 - C_gg), seen n_g - 1 times.
 
-Where classes have merged W is singular on the targets' space, and x rises there without limit as they part: with any
-weight above 0 no optimum has merged classes.  So that numbers stay finite, the square root goes on straight below a
-``FLOOR`` of its argument; by concavity that is above x, so that F as computed is convex and a bound all the same.
+With any weight above 0 no optimum has merged classes a and b, for an F0 that repels every pair.  Either G has a null
+vector besides e_a - e_b; then W is singular on the space of the targets, and x rises there with infinite slope towards
+the simplex.  Or it has no other; then S = s (e_a - e_b)(e_a - e_b)', so that all other forces vanish, and the gradient
+R of x is positive at all other pairs.  But R is psd with R P^-1 1 = 0, so no row of it has only positive entries beside
+its diagonal.
+
+So that numbers stay finite, the square root goes on straight below a ``FLOOR`` of its argument; by concavity that is
+above x, so that F as computed is convex and a bound all the same.
 
 Derived for this project.  Symbols: W ``blocks``, x ``alignment``, B ``basis`` of the space orthogonal to 1.
 """
@@ -42,7 +47,9 @@ class Roots:
 
 
 class ToTargets(Objective):
-    """See the module.  ``base`` is F0, in nats; ``weight`` > 0 of the pull, in nats."""
+    """See the module.  ``base`` is F0, in nats, which repels every pair; ``weight`` > 0 of the pull, in nats."""
+
+    keeps_apart = "targets of their own pull every two classes apart, the harder the closer these are"
 
     def __init__(self, base: Objective, orbits: Orbits, weight: float) -> None:
         self.base, self.orbits, self.weight = base, orbits, weight
