@@ -150,7 +150,8 @@ def task_of(problem: Design) -> Task:
     """The question with what it names; raises :class:`InputError` where these do not fit."""
     loss = loss_of(problem)
     own = SET_BY[problem.change]
-    takers = sorted(name for name, cls in REGISTRY.items() if set(own) <= set(cls.takes()))
+    weighing = {name: cls for name, cls in REGISTRY.items() if cls.rebalance is not Loss.rebalance}
+    takers = sorted(name for name, cls in weighing.items() if set(own) <= set(cls.takes()))
     if loss.rebalance is None or not set(own) <= set(loss.takes()):
         known = set(own) <= set(loss.takes())
         missing = listing([name.replace("_", " ") for name in own])
