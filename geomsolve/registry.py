@@ -513,7 +513,7 @@ def _key(name: str) -> str:
     return letters.removesuffix("loss") or letters
 
 
-LOSSES: Registry[Any] = Registry("loss", "geomsolve.losses", "geomsolve imbalance --loss NAME")
+LOSSES: Registry[Any] = Registry("loss", "geomsolve.losses", "geomsolve imbalance --loss NAME", "loss over classes")
 PAIR_LOSSES: Registry[Any] = Registry(
     "loss", "geomsolve.pair_losses", "geomsolve crossmodal --loss NAME", "loss of two sides"
 )

@@ -160,7 +160,7 @@ def test_limited_dimension_is_not_certified(run):
         (("--pairs", "1,0;0,1", "--noise", 0.1), "--noise: it is for classes"),
         (("--pairs", "1,0;0,1", "--props", "1/2,1/2"), "exactly one of"),
         (("--props", "1/2,1/2", "--noise", 2), "--noise"),
-        (("--props", "1/2,1/2", "--loss", "arcface"), "--loss: the margin of ArcFace"),
+        (("--props", "1/2,1/2", "--loss", "arcface"), "the margin of ArcFace"),
         (("--props", "1/2,1/2", "--loss", "clip", "--bias", 1), "--bias: the loss clip does not use this"),
         (("--props", "1/2,1/2", "--loss", "supcon"), "--loss: supcon is no loss of two sides"),
         (("--props", "1/2,1/2", "--solver", "dual"), "--solver"),

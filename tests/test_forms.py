@@ -11,7 +11,7 @@ import pytest
 from geomsolve import Imbalance, InputError, Levels
 from geomsolve.errors import bare
 from geomsolve.losses import find_loss
-from geomsolve.registry import LOSSES, WEIGHTINGS
+from geomsolve.registry import REGISTRIES
 
 LABELS = ("cat", "cat", "cat", "cat", "dog", "dog", "owl")
 
@@ -258,7 +258,7 @@ def test_a_loss_by_another_spelling(written, name):
 
 def test_names_that_mean_one_thing_stand_with_one_choice():
     """Whatever the spelling, it leads to a single name."""
-    for registry in (LOSSES, WEIGHTINGS):
+    for registry in REGISTRIES:
         found: dict[str, str] = {}
         for cls in registry.values():
             for spelled, name in cls.spellings().items():
@@ -309,10 +309,13 @@ def test_synonyms_along_a_path(run):
         (("imbalance", "--loss", "vicerg"), "vicreg, if that is meant, is not contrastive over classes"),
         (
             ("imbalance", "--loss", "y-Aware"),
-            "y-Aware is no loss but a weighting: geomsolve realizable --weighting yaware",
+            "y-Aware is no loss over classes but a weighting: geomsolve realizable --weighting yaware",
         ),
         (("imbalance", "--loss", "SimCLR"), "simclr takes every sample for a class of its own"),
-        (("imbalance", "--loss", "SigLIP"), "--loss: SigLIP "),
+        (("imbalance", "--loss", "SigLIP"), "--loss: SigLIP compares the two encoders of pairs"),
+        (("imbalance", "--loss", "CosFaceLoss"), "a loss of two sides: geomsolve crossmodal --loss cosine-softmax"),
+        (("crossmodal", "--loss", "SupConLoss"), "a loss over classes: geomsolve imbalance --loss supcon"),
+        (("crossmodal", "--loss", "ArcFaceLoss"), "ArcFaceLoss is not among them: the margin of ArcFace is added"),
         (("contrast", "--losses", "vicreg"), "--losses: vicreg is not contrastive over classes"),
         (("imbalance", "--scale", "0"), "--scale: wanted a number above 0, got '0'"),
         (("imbalance", "--tau"), "requires an argument"),
@@ -328,6 +331,6 @@ def test_a_name_of_another_kind_says_so(run, command, words):
 
 
 def test_a_weighting_of_another_kind_says_so(run):
-    assert "SimCLR is no weighting but a loss" in run("realizable", "--weighting", "SimCLR").stderr
+    assert "SimCLR is no weighting but a loss over classes" in run("realizable", "--weighting", "SimCLR").stderr
     assert "is not contrastive over classes" in run("realizable", "--weighting", "vicreg").stderr
     assert run("realizable", "--weighting", "X-CLR", "--quiet").code == 0

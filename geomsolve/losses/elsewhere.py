@@ -33,7 +33,8 @@ REGISTRY.explain(
 )
 REGISTRY.explain(
     ("arcface", "sphereface", "l-softmax", "large-margin-softmax", "sub-center-arcface", "adaface"),
-    "is a classifier's loss with a margin on the angle, which is not convex in the cosines, so nothing is proven of it",
+    "is a classifier's loss with a margin on the angle, which is not convex in the cosines, so nothing is proven: "
+    "a margin on the cosine is that of geomsolve crossmodal --loss cosine-softmax",
 )
 REGISTRY.explain(
     ("siglip", "siglip2", "sigmoid-language-image"),

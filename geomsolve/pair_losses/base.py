@@ -12,16 +12,9 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from geomsolve.errors import InputError
 from geomsolve.objectives.cross import CrossObjective, Joint
 from geomsolve.objectives.ideal import Ideal
 from geomsolve.registry import PAIR_LOSSES, Choice, Registry
-
-REFUSED = {
-    "arcface": "the margin of ArcFace is added to the angle, so that the loss is not convex and has no certificate; "
-    "take cosine-softmax, whose --margin is taken off the cosine as in CosFace"
-}
-"""Losses that people may ask for, and why they are not here."""
 
 
 class PairLoss(Choice):
@@ -66,10 +59,13 @@ class PairLoss(Choice):
 
 REGISTRY: Registry[PairLoss] = PAIR_LOSSES
 register = REGISTRY.register
+REGISTRY.explain(
+    ("arcface", "sub-center-arcface"),
+    "is not among them: the margin of ArcFace is added to the angle, so that the loss is not convex and has no "
+    "certificate; take cosine-softmax, whose --margin is taken off the cosine as in CosFace",
+)
 
 
 def make_pair_loss(name: str, parameters: Mapping[str, Any]) -> PairLoss:
     """The loss of two sides called ``name`` with these parameters, checked; the rest take their defaults."""
-    if name in REFUSED:
-        raise InputError(REFUSED[name], field="loss.name")
     return REGISTRY.make(name, parameters, field="loss.name", prefix="loss.")

@@ -31,6 +31,7 @@ class Clip(PairLoss):
     name: ClassVar[str] = "clip"
     summary: ClassVar[str] = "symmetric softmax over the batch; without --batch the limit of large ones less log B"
     source: ClassVar[str] = "Radford et al. 2021 (CLIP)"
+    also: ClassVar[tuple[str, ...]] = ("open-clip",)
 
     temperature: float = parameter(TEMPERATURE, 0.1)
     batch: int | None = parameter(BATCH, None)

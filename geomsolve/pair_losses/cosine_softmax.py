@@ -33,6 +33,15 @@ class CosineSoftmax(PairLoss):
     name: ClassVar[str] = "cosine-softmax"
     summary: ClassVar[str] = "NormFace; with --margin CosFace; with --prior props logit-adjusted"
     source: ClassVar[str] = "Wang et al. 2017 (NormFace), Wang et al. 2018 (CosFace), Menon et al. 2021 (prior)"
+    also: ClassVar[tuple[str, ...]] = (
+        "normface",
+        "norm-softmax",
+        "normalized-softmax",
+        "cosface",
+        "large-margin-cosine",
+        "am-softmax",
+        "additive-margin-softmax",
+    )
     first_noun: ClassVar[str] = "feature"
     second_noun: ClassVar[str] = "classifier"
 

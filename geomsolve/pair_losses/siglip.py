@@ -37,6 +37,7 @@ class Siglip(PairLoss):
     name: ClassVar[str] = "siglip"
     summary: ClassVar[str] = "pairwise sigmoid over the batch, per anchor; its published start is --bias -10 -t 0.1"
     source: ClassVar[str] = "Zhai et al. 2023 (SigLIP)"
+    also: ClassVar[tuple[str, ...]] = ("sigmoid-language-image", "siglip2")
 
     temperature: float = parameter(TEMPERATURE, 0.1)
     bias: float = parameter(BIAS, 0.0)

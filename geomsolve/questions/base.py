@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from geomsolve.errors import InputError, nearest
 from geomsolve.questions.expect import Expectation
-from geomsolve.registry import LOSSES, Registry
+from geomsolve.registry import LOSSES, PAIR_LOSSES, Registry
 
 
 def keys(model: type[BaseModel], path: Sequence[int | str] = ()) -> list[str]:
@@ -97,13 +97,14 @@ class LossChoice(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
+    known: ClassVar[Registry[Any]] = LOSSES
     name: str = "supcon"
 
     @field_validator("name")
     @classmethod
     def _canonical(cls, value: str) -> str:
         """However the name is spelled, it is held as the registry has it."""
-        return LOSSES.canonical(value)
+        return cls.known.canonical(value)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -113,6 +114,7 @@ class LossChoice(BaseModel):
 class PairLossChoice(LossChoice):
     """A loss of two sides, such as images and texts; the registry of pair losses checks its parameters."""
 
+    known: ClassVar[Registry[Any]] = PAIR_LOSSES
     name: str = "clip"
 
 
