@@ -15,15 +15,26 @@ from geomsolve.analyses.attainable import Attained, ideal_cosines
 from geomsolve.gram.paired import PairedGram
 from geomsolve.objectives.cross import CrossObjective, Joint
 from geomsolve.pair_losses import PairLoss
-from geomsolve.proof.modality_gap import GapProblem, GapRange, Solve, forced, optimal_range, prices
+from geomsolve.proof.modality_gap import (
+    CURVE,
+    MEETS,
+    Forced,
+    GapProblem,
+    GapRange,
+    Solve,
+    ends,
+    forced,
+    optimal_range,
+    prices,
+)
 from geomsolve.solvers.attainable import gap_range
 from geomsolve.solvers.leaning import solve_leaning
 
 MOST = 48
 """Kinds of points up to which the loss is tilted."""
 
-PUBLISHED = 0.82
-"""The modality gap of CLIP that is most quoted (Liang et al. 2022)."""
+DRAWN = 8
+"""Kinds of points up to which geometries are added to a curve of prices; of more, it is drawn of so many at least."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +84,15 @@ def modality_gap(
     low, high, exact = (None, None, False) if found is None else (found.low, found.high, found.exact)
     if gap is None:
         return ModalityGap(value, low, high, exact)
-    price = forced(sides, solve, optimum, gap)
-    curve = tuple(prices(sides, solve, optimum))
+    if exact and high is not None and gap <= high - MEETS:  # some optimum has it
+        price, known = Forced(gap, 0.0, 0.0), list(ends(sides, optimum))
+    else:
+        price, known = forced(sides, solve, optimum, gap)
+    curve = None
+    if len(known) >= DRAWN or sides.sizes.size <= DRAWN:
+        if high is not None and high > value:  # what costs nothing
+            known = [each for each in known if each.tilt == 0 or each.gap > high]
+        curve = tuple(prices(sides, solve, optimum, known, CURVE if sides.sizes.size <= DRAWN else 0))
     return ModalityGap(value, low, high, exact, gap, price.price, price.at_least, curve)
 
 

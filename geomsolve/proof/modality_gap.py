@@ -250,18 +250,22 @@ def between(under: Tilted, over: Tilted) -> float:
     return (over.excess - under.excess) / (over.square - under.square)
 
 
-def forced(sides: GapProblem, solve: Solve, optimum: PairedGram, gap: float, *, tolerance: float = CLOSED) -> Forced:
-    """The price of a modality gap of at least ``gap``, at most 2, found to ``tolerance`` nats where that is possible.
+def forced(
+    sides: GapProblem, solve: Solve, optimum: PairedGram, gap: float, *, tolerance: float = CLOSED
+) -> tuple[Forced, list[Tilted]]:
+    """The price of a modality gap of at least ``gap``, at most 2, found to ``tolerance`` nats where that is possible;
+    and every geometry that was looked at, by its gap.
 
     The tilt at which g^2 is what is wanted lies between one at which it is less and one at which it is not; a mixture
     of the two geometries has it exactly.
     """
     wanted = gap * gap
     first, last = under, over = ends(sides, optimum)
+    seen = [first, last]
     if under.square >= wanted:
-        return Forced(gap, 0.0, 0.0)
+        return Forced(gap, 0.0, 0.0), seen
     lower = max(0.0, under.lower(wanted), over.lower(wanted))
-    price = mixed(sides, optimum, under, over, wanted)
+    price = excess(sides.objective, optimum.cross, mixed(under, over, wanted).cross)
     stays = [0, 0]  # how often in a row each end stayed where it was, which then counts for less
     for _ in range(MOST_STEPS):
         if price - lower <= min(tolerance, SMALL * price):
@@ -272,20 +276,24 @@ def forced(sides: GapProblem, solve: Solve, optimum: PairedGram, gap: float, *, 
             short = (wanted - under.square) / 2 ** max(0, stays[0] - 1)
             far = (over.square - wanted) / 2 ** max(0, stays[1] - 1)
             tilt = under.tilt + min(0.95, max(0.05, short / (short + far))) * (over.tilt - under.tilt)
-        here = tilted(sides, solve, optimum, tilt, over.gram)
+        here = tilted(sides, solve, optimum, tilt, mixed(under, over, wanted))
+        seen.append(here)
         lower = max(lower, here.lower(wanted))
         if here.square >= wanted:
             over, stays = here, [stays[0] + 1, 0]
         else:
             under, stays = here, [0, stays[1] + 1]
-        price = min(price, mixed(sides, optimum, under, over, wanted))
-    return Forced(gap, max(price, 0.0), max(0.0, min(lower, price)))
+        price = min(price, excess(sides.objective, optimum.cross, mixed(under, over, wanted).cross))
+    return Forced(gap, max(price, 0.0), max(0.0, min(lower, price))), sorted(seen, key=lambda each: each.square)
 
 
-def prices(sides: GapProblem, solve: Solve, optimum: PairedGram, count: int = CURVE) -> list[tuple[float, float]]:
-    """(gap, price) of at most ``count`` geometries, each the cheapest with its gap, from the optimum to the largest gap
-    there is.  The largest step is divided by the tilt that the slope over it tells, unless that hardly shows."""
-    found = list(ends(sides, optimum))
+def prices(
+    sides: GapProblem, solve: Solve, optimum: PairedGram, known: list[Tilted], count: int = CURVE
+) -> list[tuple[float, float]]:
+    """(gap, price) of geometries that are each the cheapest with its gap: those ``known``, ascending, and others up to
+    ``count`` of them.  The largest step is divided by the tilt that the slope over it tells, unless that hardly shows.
+    """
+    found = list(known)
     straight, total = set[Tilted](), found[-1].excess
     while len(found) < count:
         steps = [(b.gap - a.gap, place) for place, (a, b) in enumerate(itertools.pairwise(found)) if b not in straight]
@@ -293,7 +301,7 @@ def prices(sides: GapProblem, solve: Solve, optimum: PairedGram, count: int = CU
         if step <= FINE:
             break
         a, b = found[place : place + 2]
-        here = tilted(sides, solve, optimum, between(a, b), b.gram)
+        here = tilted(sides, solve, optimum, between(a, b), mixed(a, b, (a.square + b.square) / 2))
         inside = a.gap + ROUNDING < here.gap < b.gap - ROUNDING
         if not inside or a.excess + here.tilt * (here.square - a.square) - here.excess <= STRAIGHT * total:
             straight |= {b, here}
@@ -302,8 +310,14 @@ def prices(sides: GapProblem, solve: Solve, optimum: PairedGram, count: int = CU
     return [(each.gap, max(each.excess, 0.0)) for each in found]
 
 
-def mixed(sides: GapProblem, optimum: PairedGram, under: Tilted, over: Tilted, wanted: float) -> float:
-    """F less the optimum where a mixture of two geometries has g^2 = ``wanted``, which lies between theirs."""
+def mixed(under: Tilted, over: Tilted, wanted: float) -> PairedGram:
+    """The mixture of two geometries that has g^2 = ``wanted``, which lies between theirs."""
     part = (wanted - under.square) / (over.square - under.square)
-    cross = (1 - part) * under.gram.cross + part * over.gram.cross
-    return excess(sides.objective, optimum.cross, cross)
+    one, two = under.gram, over.gram
+    return PairedGram(
+        (1 - part) * one.first_own + part * two.first_own,
+        (1 - part) * one.first + part * two.first,
+        (1 - part) * one.second_own + part * two.second_own,
+        (1 - part) * one.second + part * two.second,
+        (1 - part) * one.cross + part * two.cross,
+    )

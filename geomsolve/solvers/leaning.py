@@ -26,7 +26,7 @@ CLOSE, ROUNDING = 1e-8, 1e-15
 
 STARTS = 4
 
-RESIDUAL = 1e-14
+RESIDUAL = 1e-13
 """Force left on a row, relative to those that cancel in it, that ends the steps."""
 
 
