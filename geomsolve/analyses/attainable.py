@@ -22,8 +22,7 @@ WEIGHTLESS = (
     "some pairs have no weight, so that the loss wants their logits without end: its floor is only approached, as the "
     "temperature goes to 0"
 )
-NEVER = "a softmax of cosines is never as low as it would be with free logits: there is no such temperature"
-OPEN = "some pairs have no weight at all, neither as a pair nor as negatives, so that this is not worked out"
+OPEN = "the loss leaves open which logits are best, so that this is not worked out"
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,20 @@
 
 The points go through their symmetry (``gram/paired.py``) to a solver, and the answer carries the certificate of
 ``proof/paired.py``.  That an image and its text coincide is a result here, never an assumption.
-
-Left for modules of their own, which take ``CrossmodalReport.joint`` (who belongs to whom), ``gram`` (all cosines) and
-the certificate: ``attainable``, and of ``modality_gap`` all but ``value``; they are None until these fill them in.
+Up to which temperature the pairs can be expressed exactly is ``attainable.py``, the range of the modality gap and its
+price ``modality_gap.py``.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
 
 import numpy as np
 
+from geomsolve.analyses.attainable import Attained, attainable
 from geomsolve.analyses.crossmodal_report import CrossmodalReport, describe
+from geomsolve.analyses.modality_gap import MOST as MOST_TILTED
+from geomsolve.analyses.modality_gap import ModalityGap, modality_gap, tilted_kinds
 from geomsolve.analyses.named import pair_loss_of
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
@@ -76,6 +78,7 @@ def validate(problem: Crossmodal) -> None:
     joint = joint_of(problem, loss)
     loss.objective(joint)
     refuse_dimension(problem, joint)
+    refuse_gap(problem, joint)
 
 
 def refuse_dimension(problem: Crossmodal, joint: Joint) -> None:
@@ -88,17 +91,30 @@ def refuse_dimension(problem: Crossmodal, joint: Joint) -> None:
         )
 
 
+def refuse_gap(problem: Crossmodal, joint: Joint) -> None:
+    """Raise :class:`InputError` for more kinds of points than a modality gap is priced for."""
+    kinds = tilted_kinds(joint)
+    if problem.gap is not None and kinds > MOST_TILTED:
+        raise InputError(
+            f"the price of a gap is worked out for at most {MOST_TILTED} images and texts that differ; there are "
+            f"{kinds:,}; leave it out, or give fewer points",
+            field="gap",
+        )
+
+
 def crossmodal(problem: Crossmodal) -> CrossmodalReport:
     """Solve, prove and describe."""
     loss = pair_loss_of(problem)
     joint = joint_of(problem, loss)
     refuse_dimension(problem, joint)
+    refuse_gap(problem, joint)
     objective = loss.objective(joint)
     answer = solve_two_sides(objective, joint, solver=problem.solver, tolerance=problem.tolerance, seed=problem.seed)
     gram, proof, tied = answer.gram, answer.certificate, answer.tied
     effort = Effort(answer.solver, answer.reason, answer.iterations, answer.seconds)
     unique: bool | None = None
     limited: bool | None = None
+    attained: Attained | None = None
     if problem.dim is not None:
         limited = rank_of(joint, gram) > problem.dim
     if limited:
@@ -114,6 +130,11 @@ def crossmodal(problem: Crossmodal) -> CrossmodalReport:
         unique = sides_are_unique(joint, lambda: loss.objective(joint.apart()), gram, proof.gap)
         if unique is None and another(objective, joint, answer, problem.seed):
             unique = False
+        attained = attainable(loss, joint, proof.value)
+    if attained is None:
+        gap = ModalityGap.alone(joint, objective, gram)
+    else:
+        gap = modality_gap(loss, joint, objective, gram, attained, only=unique, gap=problem.gap, seed=problem.seed)
     return CrossmodalReport(
         problem=understood(problem, loss=loss.among(joint).written),
         proof=Proof.of(proof, unique),
@@ -124,8 +145,8 @@ def crossmodal(problem: Crossmodal) -> CrossmodalReport:
         names=problem.class_names,
         tied=tied,
         dimension_limited=limited,
-        modality_gap=modality_gap(joint, gram),
-        attainable=None,
+        modality_gap=dataclasses.asdict(gap),
+        attainable=None if attained is None else dataclasses.asdict(attained),
         structure=describe(joint, gram, proof.gap, tied),
         rank=rank_of(joint, gram),
     )
@@ -142,27 +163,6 @@ def another(objective: CrossObjective, joint: Joint, answer: SidesAnswer, seed: 
         return False
     pairs = ((here.first, there.first), (here.second, there.second), (here.cross, there.cross))
     return max(float(np.abs(one - two).max(initial=0.0)) for one, two in pairs) > ELSEWHERE
-
-
-def modality_gap(joint: Joint, gram: PairedGram) -> dict[str, Any]:
-    """The distance between the mean of one side and that of the other, at the optimum found."""
-    return {"value": gap_at(joint, gram), "low": None, "high": None, "forced": None, "price": None}
-
-
-def gap_at(joint: Joint, gram: PairedGram) -> float:
-    """|sum p_i x_i - sum q_j y_j|, from p'Ap + q'Bq - 2 p'Cq; see ``mathematics``: it is at most 2."""
-    paired = joint.paired
-    p, q = joint.first * paired.first, joint.second * paired.second
-
-    def square(mass: Any, own: Any, inner: Any, size: Any) -> float:
-        mean = inner.copy()
-        np.fill_diagonal(mean, np.where(size > 1, (own + (size - 1) * np.diag(inner)) / size, own))
-        return float(mass @ mean @ mass)
-
-    one = square(p, gram.first_own, gram.first, paired.first)
-    two = square(q, gram.second_own, gram.second, paired.second)
-    between = float(p @ paired.sums(gram.cross) @ q)
-    return float(np.sqrt(max(one + two - 2 * between, 0.0)))
 
 
 def rank_of(joint: Joint, gram: PairedGram) -> int:

@@ -27,11 +27,18 @@ from geomsolve.proof.modality_gap import (
     optimal_range,
     prices,
 )
+from geomsolve.proof.paired_face import is_only_optimum
 from geomsolve.solvers.attainable import gap_range
 from geomsolve.solvers.leaning import solve_leaning
 
 MOST = 48
-"""Kinds of points up to which the loss is tilted."""
+"""Kinds of points up to which a gap is forced."""
+
+ASKED = 16
+"""Kinds of points up to which the loss is tilted for the range of the gap, without being asked."""
+
+ROUNDING = 1e-14
+"""g^2 that is 0 up to rounding."""
 
 DRAWN = 8
 """Kinds of points up to which geometries are added to a curve of prices; of more, it is drawn of so many at least."""
@@ -55,6 +62,11 @@ class ModalityGap:
     at_least: float | None = None
     curve: tuple[tuple[float, float], ...] | None = None
 
+    @classmethod
+    def alone(cls, joint: Joint, objective: CrossObjective, gram: PairedGram) -> ModalityGap:
+        """The gap of a geometry of which nothing else is known."""
+        return cls(gap_of(sides_of(joint, objective), gram), None, None, False)
+
 
 def modality_gap(
     loss: PairLoss,
@@ -63,15 +75,14 @@ def modality_gap(
     optimum: PairedGram,
     attained: Attained,
     *,
-    only: bool,
+    only: bool | None,
     gap: float | None,
     seed: int = 0,
 ) -> ModalityGap:
-    """The modality gap of ``optimum``; ``only``: no other is.  ``gap`` is to be forced."""
+    """The modality gap of ``optimum``; ``only``: no other is (None: not known).  ``gap`` is to be forced."""
     sides = sides_of(joint, objective)
-    value = float(np.sqrt(max(sides.square(optimum), 0.0)))
-    g, h, _ = joint.paired.several
-    if sides.short[g].any() or sides.short[joint.paired.n_first + h].any():  # which are tilted one by one
+    value = gap_of(sides, optimum)
+    if sides.sizes.size != tilted_kinds(joint):
         first, cross, second = joint.paired.lift(optimum)
         joint = joint.apart()
         optimum = PairedGram(np.diag(first), first, np.diag(second), second, joint.paired.reduce_cross(cross))
@@ -96,6 +107,21 @@ def modality_gap(
     return ModalityGap(value, low, high, exact, gap, price.price, price.at_least, curve)
 
 
+def tilted_kinds(joint: Joint) -> int:
+    """Kinds of points where the loss is tilted: those that may be shorter than 1 are taken one by one."""
+    paired = joint.paired
+    g, h, _ = paired.several
+    if np.any(joint.first_given[g] > 1) or np.any(joint.second_given[h] > 1):
+        return sum(paired.points)
+    return paired.n_first + paired.n_second
+
+
+def gap_of(sides: GapProblem, gram: PairedGram) -> float:
+    """The modality gap of a geometry; 0 where it is rounding."""
+    square = sides.square(gram)
+    return float(np.sqrt(square)) if square > ROUNDING else 0.0
+
+
 def sides_of(joint: Joint, objective: CrossObjective) -> GapProblem:
     """The two sides with the weights of their points; those that stand for several given ones may be shorter than 1."""
     given = np.concatenate([joint.first_given, joint.second_given])
@@ -110,7 +136,7 @@ def _range(
     optimum: PairedGram,
     attained: Attained,
     *,
-    only: bool,
+    only: bool | None,
 ) -> GapRange | None:
     ideal = loss.ideal(joint)
     if attained.reached and ideal is not None:
@@ -119,7 +145,7 @@ def _range(
             joint.paired, cosines, sides.centre, short=sides.short.astype(float), loose=ideal.bias is None
         )
         return GapRange(float(np.sqrt(max(low, 0.0))), float(np.sqrt(min(max(high, 0.0), 4.0))), exact)
-    if only and not sides.short.any():
-        value = float(np.sqrt(max(sides.square(optimum), 0.0)))
+    if not sides.short.any() and (only or is_only_optimum(sides.objective, joint.paired, optimum)):
+        value = gap_of(sides, optimum)
         return GapRange(value, value, True)
-    return optimal_range(sides, solve, optimum) if sides.sizes.size <= MOST else None
+    return optimal_range(sides, solve, optimum) if sides.sizes.size <= ASKED else None

@@ -3,6 +3,7 @@
 pairs      weights of images (rows) and texts (columns) that belong together: a matrix or a file with one
 props      or classes (also counts, labels, a data set): an image and a text of each, as often as the class
 noise      a part of the pairs of classes has a text drawn at random
+gap        what a modality gap costs, the distance between the mean of the images and that of the texts
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ class Crossmodal(ClassProblem, PairProblem):
     pairs: Matrix | None = Field(None, description="weights of images (rows) and texts (columns) that belong together")
     noise: float | None = Field(None, ge=0, le=1, description="part of the pairs of classes with a random text")
     dim: int | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
+    gap: float | None = Field(
+        None, ge=0, le=2, allow_inf_nan=False, description="modality gap to force, 0 to 2: what does it cost?"
+    )
 
     @field_validator("pairs", mode="before")
     @classmethod
@@ -60,6 +64,12 @@ class Crossmodal(ClassProblem, PairProblem):
     def _noise_of_classes(self) -> Crossmodal:
         if self.noise is not None and self.pairs is not None:
             raise InputError("it is for classes; write the noise into the weights of the pairs", field="noise")
+        return self
+
+    @model_validator(mode="after")
+    def _gap_in_any_dimension(self) -> Crossmodal:
+        if self.gap is not None and self.dim is not None:
+            raise InputError("its price is that in any dimension; leave the dimension or the gap out", field="gap")
         return self
 
     @cached_property

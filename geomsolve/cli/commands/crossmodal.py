@@ -22,6 +22,7 @@ from geomsolve.cli.options import (
 )
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import chosen, colour, effort, loss_phrase, proof_lines
+from geomsolve.cli.two_sides import attained_lines, gap_line, price_line
 from geomsolve.questions.crossmodal import Crossmodal
 from geomsolve.words import counted, number, rounded
 
@@ -45,6 +46,7 @@ LOGGED = 256
 @click.option(
     "--dim", type=int, metavar="D", help="Dimensions of the embedding, if limited: best found, not certified."
 )
+@click.option("--gap", type=float, metavar="G", help="A modality gap to force, 0 to 2: what does it cost?")
 @click.option("--full", is_flag=True, help="JSON holds every cosine, however many points there are.")
 @output_options
 def command(output: Output, **flags: Any) -> int:
@@ -52,7 +54,8 @@ def command(output: Output, **flags: Any) -> int:
 
     Answers for CLIP, SigLIP and cosine classifiers which angles an image has to its own text and to the others, how
     far the two sides are apart (modality gap), and whether they coincide, with a proof that no two encoders have a
-    lower loss. Who belongs to whom is given by --pairs, or by classes with an image and a text each.
+    lower loss; up to which temperature the pairs can be expressed exactly, and what a modality gap costs (--gap).
+    Who belongs to whom is given by --pairs, or by classes with an image and a text each.
     """
     problem = Crossmodal(**split_pair_loss(flags))
     output.notify(problem)
@@ -229,7 +232,7 @@ def group(size: int, given: int, noun: str) -> str:
 
 
 def angle_lines(report: CrossmodalReport) -> list[str]:
-    """Angles within the sides, and what the modality gap is."""
+    """Angles within the sides, the modality gap and its price, and whether the pairs are expressed exactly."""
     one, two = report.nouns
     s, lines = report.structure, []
     within = [
@@ -237,12 +240,11 @@ def angle_lines(report: CrossmodalReport) -> list[str]:
     ]
     if within:
         lines.append(f"Angles among {', among '.join(within)}.")
-    gap = number(report.modality_gap["value"], 6)
-    if report.modality_gap["value"] < 1e-6:
-        gap = "0"
-    lines.append(
-        f"Modality gap {gap}: the distance between the mean {one} and the mean {two} embedding (0 none, 2 opposite)."
-    )
+    lines.append(gap_line(report.modality_gap, report.nouns))
+    if report.modality_gap["forced"] is not None:
+        lines.append(price_line(report.modality_gap))
+    if report.attainable is not None:
+        lines += attained_lines(report.attainable, report.problem["loss"])
     return lines
 
 
