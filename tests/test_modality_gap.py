@@ -167,3 +167,60 @@ def test_captions_that_are_alike_may_lie_around_their_mean():
         found.append(modality_gap(loss, joint, sides.objective, optimum, attained, only=False, gap=None))
     assert found[0].low == pytest.approx(found[1].low, abs=1e-6)
     assert found[0].high == pytest.approx(found[1].high, abs=1e-6)
+
+
+def test_what_the_command_says(run, tmp_path):
+    picture = tmp_path / "gap.svg"
+    clean = run("crossmodal", "--props", "0.7,0.2,0.1", "-t", 0.5, "--gap", 0.5, "--plot", picture)
+    said = " ".join(clean.stdout.split())
+    assert clean.code == 0
+    assert "Modality gap 0 at every optimum (proven)" in said
+    assert "Forcing a modality gap of 0.5 costs 0.007679 nats (proven)." in said
+    assert "At no temperature can these pairs be expressed exactly, as some have no weight" in said
+    assert "Price of a modality gap" in picture.read_text()
+    noisy = run("crossmodal", "--props", "4*.25", "--noise", 0.1, "-t", 0.2, "--gap", 0.82)
+    said = " ".join(noisy.stdout.split())
+    assert "from 0 to 1.35405 among all optima (proven)" in said
+    assert "Forcing a modality gap of 0.82 costs nothing" in said
+    assert "These pairs can be expressed exactly up to temperature 0.369251 (proven); so here nothing is lost" in said
+
+
+def test_what_the_json_holds(run):
+    joint = ";".join(",".join(map(str, row)) for row in JOINT)
+    found = run("crossmodal", "--pairs", joint, "-t", 1, "--gap", 0.5, "--json").json
+    gap, attained = found["modality_gap"], found["attainable"]
+    assert (gap["value"], gap["low"], gap["high"]) == (pytest.approx(0.115956946, abs=1e-8),) * 3
+    assert gap["forced"] == 0.5
+    assert gap["at_least"] <= gap["price"] <= gap["at_least"] + 1e-9
+    assert attained["temperature"] == pytest.approx(0.53990849, abs=1e-8)
+    assert attained["floor"] == pytest.approx(-0.45927344715, abs=1e-11)
+    assert attained["excess"] == pytest.approx(found["value"] - attained["floor"], abs=1e-14)
+    sigmoid = run("crossmodal", "--pairs", joint, "--loss", "siglip", "--bias", -10, "--json").json["attainable"]
+    assert sigmoid["at_bias"] < 0.1 < sigmoid["temperature"]
+    plain = run("crossmodal", "--props", "0.7,0.2,0.1", "--loss", "cosine-softmax", "--json").json
+    assert plain["attainable"]["temperature"] is None
+    assert plain["attainable"]["floor"] is None
+    assert plain["modality_gap"]["price"] is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--gap", 2.1), "--gap: Input should be less than or equal to 2"),
+        (("--gap", -0.1), "--gap: Input should be greater than or equal to 0"),
+        (("--gap", "nan"), "--gap: Input should be a finite number"),
+        (("--gap", "wide"), "--gap"),
+        (("--gap", 0.5, "--dim", 2), "--gap: its price is that in any dimension"),
+    ],
+)
+def test_gaps_that_make_no_sense(run, flags, words):
+    ended = run("crossmodal", "--props", "0.7,0.2,0.1", *flags)
+    assert ended.code == 2
+    assert ended.stdout == ""
+    assert words in " ".join(ended.stderr.split())
+
+
+def test_many_kinds_of_points_have_no_price(run):
+    ended = run("crossmodal", "--counts", ",".join(str(n) for n in range(1, 41)), "--gap", 0.5)
+    assert ended.code == 2
+    assert "at most 48 images and texts that differ; there are 80" in " ".join(ended.stderr.split())

@@ -1,4 +1,4 @@
-"""Two sides: the cosines between them, and both sets of points in one picture, partners linked."""
+"""Two sides: the cosines between them, both sets of points in one picture, partners linked, and what a gap costs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ def figure(answer: dict[str, Any]) -> Any:
 
     proof = f"proven, gap {answer['gap']:.0e}" if answer["certified"] else "not proven"
     title = f"{loss_of(answer)}: {answer['structure']['kind']}, {proof}"
+    priced = answer["modality_gap"]["curve"] is not None
     if answer["cross"] is None:
-        drawn = Figure(figsize=(5.4, 2.6))
-        bars(drawn.add_subplot(), answer)
+        drawn = Figure(figsize=(5.4 + 3.6 * priced, 2.6))
+        grid = drawn.add_gridspec(1, 1 + priced)
+        bars(drawn.add_subplot(grid[0]), answer)
     else:
-        drawn = Figure(figsize=(8.6, 4.0))
-        grid = drawn.add_gridspec(1, 2, width_ratios=(1.1, 1))
+        drawn = Figure(figsize=(8.6 + 3.4 * priced, 4.0))
+        grid = drawn.add_gridspec(1, 2 + priced, width_ratios=(1.1, 1, 0.9)[: 2 + priced])
         first, cross, second = (np.array(answer[key]) for key in ("first", "cross", "second"))
         heatmap(drawn.add_subplot(grid[0]), cross, answer)
         gram = np.block([[first, cross], [cross.T, second]])
         points(drawn.add_subplot(grid[1]), gram, first.shape[0], answer)
+    if priced:
+        gap_price(drawn.add_subplot(grid[-1]), answer["modality_gap"])
     drawn.suptitle(title, x=0.01, ha="left", fontsize=10)
     return drawn
 
@@ -71,6 +75,20 @@ def points(axes: Any, gram: FloatArray, n_first: int, answer: dict[str, Any]) ->
     axes.legend(loc="lower center", ncol=2, bbox_to_anchor=(0.5, -0.08))
     axes.set(aspect="equal", xlim=(-1.6, 1.6), ylim=(-1.35, 1.35))
     axes.set_axis_off()
+
+
+def gap_price(axes: Any, gap: dict[str, Any]) -> None:
+    """What a modality gap costs, from the optimum to two sides at opposite points; shaded what costs nothing."""
+    axes.plot(*zip(*gap["curve"], strict=True), color=BLUE)
+    free = gap["low"] is not None and gap["high"] > gap["low"] + 1e-3
+    if free:
+        axes.axvspan(gap["low"], gap["high"], color=FAINT, alpha=0.25, linewidth=0)
+    axes.plot([gap["forced"]], [gap["price"]], "o", color=ORANGE)
+    text = f"{number(gap['forced'], 3)}: {number(gap['price'], 2)}"
+    axes.annotate(text, (gap["forced"], gap["price"]), (-5, 5), textcoords="offset points", ha="right")
+    axes.set_title(f"Price of a modality gap{'; shaded costs nothing' if free else ''}")
+    axes.set(xlabel="modality gap forced", ylabel="price in nats", xlim=(0, 2.02))
+    axes.set_ylim(bottom=0)
 
 
 def bars(axes: Any, answer: dict[str, Any]) -> None:
