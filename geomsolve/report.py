@@ -119,6 +119,8 @@ class Report:
     """Fields that the report's own ``to_dict`` writes, or leaves out."""
     verdicts: ClassVar[tuple[str, ...]] = ()
     """Every verdict that such a report may give, where it gives one."""
+    structures: ClassVar[tuple[str, ...]] = ()
+    """Every structure that such a report may name, where they are not those of classes (``gram/structure.py``)."""
 
     problem: dict[str, Any]
 

@@ -29,8 +29,9 @@ class CrossmodalReport(ProvenReport):
 
     ``joint`` says who belongs to whom and which points are one; ``tied``: whether some optimum has both sides
     coincide, None where that was not settled.  ``nouns``: what a point of each side is.  ``names`` of the classes, or
-    of the points of the first side.  ``modality_gap`` {value, low, high, forced, price}: the distance between the means
-    of the sides.  ``attainable`` {temperature, floor, excess}, None where it was not worked out.  ``structure``: the
+    of the points of the first side.  ``modality_gap``: the distance between the means of the sides, with
+    the keys of ``analyses/modality_gap.py``; ``attainable``, with those of ``analyses/attainable.py``, None in limited
+    dimension.  ``structure``: the
     kind, extreme cosines and angles.  ``dimension_limited`` says whether a limit of the dimension binds; then every
     point is on its own, and ``lower_bound`` is that of the unlimited problem.
     """
@@ -38,6 +39,7 @@ class CrossmodalReport(ProvenReport):
     command: ClassVar[str] = "crossmodal"
     apart: ClassVar[tuple[str, ...]] = ("joint", "gram", "names")
     verdicts: ClassVar[tuple[str, ...]] = ("tied", "apart", "not settled")
+    structures: ClassVar[tuple[str, ...]] = KINDS
 
     joint: Joint
     gram: PairedGram
@@ -83,11 +85,15 @@ class CrossmodalReport(ProvenReport):
     def asked(self) -> dict[str, Any]:
         s = self.structure
         extremes = {"min_cosine": s["cross"]["min_cosine"], "max_cosine": s["cross"]["max_cosine"]}
-        return {**super().asked, "structure": s["kind"], "verdict": self.verdict, **extremes}
+        priced = {"price": self.modality_gap["price"]} if self.modality_gap["forced"] is not None else {}
+        attained = {} if self.attainable is None else {"attainable": self.attainable["temperature"]}
+        return {**super().asked, "structure": s["kind"], "verdict": self.verdict, **extremes, **priced, **attained}
 
     @property
     def figures(self) -> dict[str, float]:
-        return {"modality gap": self.modality_gap["value"]}
+        gap = self.modality_gap
+        priced = {} if gap["forced"] is None else {f"price of a gap of {gap['forced']:g} in nats": gap["price"]}
+        return {"modality gap": gap["value"], **priced}
 
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         """The JSON object; ``full`` for all cosines of large problems."""

@@ -16,11 +16,20 @@ from geomsolve.questions.sweep import Sweep
 from geomsolve.report import Report
 
 
-def verdicts_of(kind: str) -> tuple[str, ...]:
-    """Every verdict that the reports may give which the analysis of a kind says it returns."""
+def reports_of(kind: str) -> list[type[Report]]:
+    """The reports that the analysis of a kind says it returns."""
     module = vars(importlib.import_module(f"geomsolve.analyses.{kind}"))
-    reports: list[type[Report]] = [module[name] for name in module[kind].__annotations__["return"].split(" | ")]
-    return tuple(verdict for report in reports for verdict in report.verdicts)
+    return [module[name] for name in module[kind].__annotations__["return"].split(" | ")]
+
+
+def verdicts_of(kind: str) -> tuple[str, ...]:
+    """Every verdict that they may give."""
+    return tuple(verdict for report in reports_of(kind) for verdict in report.verdicts)
+
+
+def structures_of(kind: str) -> tuple[str, ...]:
+    """Every structure that they may name: those of classes, where they have no others."""
+    return tuple(name for report in reports_of(kind) for name in report.structures) or KINDS
 
 
 def refuse_unknown(problem: Problem) -> None:
@@ -28,12 +37,13 @@ def refuse_unknown(problem: Problem) -> None:
     expected = problem.expect
     if expected is None:
         return
+    kind: str = problem.kind  # type: ignore[attr-defined]  # every problem that can be made has one
     if expected.structure is not None:
         named = [expected.structure]
         if isinstance(problem, Sweep):  # general at 4, regular simplex at 1 of 5 points
             named = re.findall(r"(?:^|, )(.*?) at \d+", expected.structure) or named
-        _refuse(named, KINDS, "structure")
-    if expected.verdict is not None and (known := verdicts_of(getattr(problem, "kind", ""))):
+        _refuse(named, structures_of(kind), "structure")
+    if expected.verdict is not None and (known := verdicts_of(kind)):
         _refuse([expected.verdict], known, "verdict")
     if expected.groups and isinstance(problem, ClassProblem):
         _refuse((name for group in expected.groups for name in group), problem.class_names, "groups", "class")

@@ -64,9 +64,13 @@ class Expectation(BaseModel):
     threshold: Near | None = Field(None, description="where classes collapse; null if nowhere")
     collapse: Near | None = Field(None, description="loss value of total collapse")
     position: Near | None = Field(None, description="where a loss value stands: 0 at the optimum, 1 at collapse")
+    price: Near | None = Field(None, description="what a forced modality gap costs, in nats")
+    attainable: Near | None = Field(None, description="temperature up to which pairs are expressed exactly, or null")
     tolerance: float = Field(TOLERANCE, ge=0, strict=True, description="of every number that has none of its own")
 
-    @field_validator("value", "min_cosine", "max_cosine", "threshold", "collapse", "position", mode="before")
+    @field_validator(
+        "value", "min_cosine", "max_cosine", "threshold", "collapse", "position", "price", "attainable", mode="before"
+    )
     @classmethod
     def _plain(cls, value: Any) -> Any:
         return value if value is None or isinstance(value, (dict, Near)) else {"value": value}
