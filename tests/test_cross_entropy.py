@@ -445,3 +445,33 @@ def test_imbalance_is_a_path_of_other_losses_too(run):
     assert ratio["current"] == pytest.approx(8)
     shown = run("threshold", "--props", "0.8,0.1,0.1", "--over", "imbalance", "-t", "1", "--quiet").stdout
     assert f"Above imbalance ratio {2 * p / (1 - p):.4f}"[:26] in shown
+
+
+def test_classes_of_different_sizes_point_the_same_way_before_they_vanish(run):
+    """One dimension is left; the lengths still differ, so that the classes share no point."""
+    asked = (
+        "imbalance",
+        "--counts",
+        "5,4,3,2,1",
+        "--loss",
+        "cross-entropy",
+        "--regularise",
+        "0.1",
+        "--smoothing",
+        "0.3",
+    )
+    found = run(*asked, "--json").json
+    assert found["rank"] == 1
+    assert found["structure"]["groups"] == []
+    assert len({round(x, 6) for x in found["classifiers"]["norms"]}) == 5
+    shown = " ".join(run(*asked).stdout.split())
+    assert "points the classifiers of classes 2, 3, 4 and 5 the same way, at different lengths" in shown
+
+
+def test_thousands_of_classes_of_few_sizes(run):
+    found = run(
+        "imbalance", "--counts", "1000*5,2000*1", "--loss", "cross-entropy", "--constraint", "budget:5,1", "--json"
+    )
+    assert found.json["certified"]
+    assert "gram" not in found.json["classifiers"]
+    assert set(found.json["classifiers"]["norms"][1000:]) == {0.0}  # the budget is too small to tell the rare apart

@@ -46,12 +46,27 @@ NOTHING = 1e-6
 class Side:
     """The feature means of the classes, or their classifiers.
 
-    ``norms`` (K,); ``gram`` (K, K) of cosines, nan where one of them is 0; ``structure`` names their geometry.
+    ``lengths`` (m,) and ``cosines`` (m, m) by orbit, the latter nan where one of the two is 0; the diagonal is that of
+    two classes of the orbit.  ``structure`` names their geometry.
     """
 
-    norms: FloatArray
-    gram: FloatArray
+    orbits: Orbits
+    lengths: FloatArray
+    cosines: FloatArray
     structure: Structure
+
+    @property
+    def norms(self) -> FloatArray:
+        """Lengths (K,), in the order of the classes."""
+        norms: FloatArray = self.lengths[self.orbits.index]
+        return norms
+
+    @property
+    def gram(self) -> FloatArray:
+        """Cosines (K, K), nan where one of the two is 0."""
+        gram = self.orbits.lift(self.cosines)
+        gram[np.diag_indices_from(gram)] = np.where(self.norms > 0, 1.0, np.nan)
+        return gram
 
     def plain(self, names: Sequence[str], full: bool) -> dict[str, Any]:
         """As JSON has it."""
@@ -259,10 +274,8 @@ def side(
         cosines = np.clip(inner / np.outer(length, length), -1, 1)
     cosines[none], cosines[:, none] = np.nan, np.nan
     np.fill_diagonal(cosines, np.where(none, np.nan, np.where(orbits.sizes > 1, np.diag(cosines), 1.0)))
-    index = orbits.index
-    gram = cosines[np.ix_(index, index)]
-    np.fill_diagonal(gram, np.where(none[index], np.nan, 1.0))
-    return Side(np.where(none, 0.0, length)[index], gram, structure_of(orbits, cosines, none, groups, tolerance))
+    named = structure_of(orbits, cosines, none, groups, tolerance)
+    return Side(orbits, np.where(none, 0.0, length), cosines, named)
 
 
 def structure_of(

@@ -11,9 +11,9 @@ from rich.table import Table
 from geomsolve.analyses.classifiers import ClassifierReport, Side
 from geomsolve.analyses.threshold_report import ThresholdReport
 from geomsolve.cli.answers import of_classes
-from geomsolve.cli.render import chosen, cosine_grid, effort, proof_lines
+from geomsolve.cli.render import chosen, cosine_grid, effort, extreme_pair, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
-from geomsolve.gram.structure import angle_degrees
+from geomsolve.gram.structure import angle_degrees, coinciding
 from geomsolve.words import counted, listing, number, rounded
 
 MOST_ROWS = 24
@@ -37,9 +37,11 @@ def show(report: ClassifierReport, screen: Console, *, quiet: bool) -> None:
         few = orbits.n_classes <= max(12, orbits.n_orbits)
         shown = list(range(orbits.n_classes)) if few else np.unique(orbits.index, return_index=True)[1].tolist()
         labels = [name_of(report, a, few) for a in shown]
+        seen = [a for a in shown if report.classifiers.norms[a] > 0]
+        titles = [name_of(report, a, few) for a in seen]
         for title, side in (("classifiers", report.classifiers), ("feature means", report.features)):
             screen.print()
-            screen.print(cosine_grid(grid_of(report, side, shown), labels, alone(report, shown, few), screen.width))
+            screen.print(cosine_grid(grid_of(report, side, seen), titles, alone(report, seen, few), screen.width))
             screen.print(f"Cosines between {title} below the diagonal, angles above it.")
         if not few:
             screen.print(
@@ -70,8 +72,10 @@ def sentence(report: ClassifierReport) -> str:
     if one.kind == "total collapse":
         return f"Total collapse: with this much weight decay {loss} leaves nothing; features and classifiers are all 0."
     if one.kind == two.kind and one.kind in ("regular simplex", "antipodal"):
-        shape = "opposite points" if k == 2 else f"a regular simplex, all {k} classes at {one.min_angle_deg:.1f}°"
-        return f"{loss} wants {shape}, features and classifiers aligned."
+        if k == 2:
+            return f"{loss} puts the two classes at opposite points, features and classifiers aligned."
+        shape = f"all {k} classes at {one.min_angle_deg:.1f}°"
+        return f"{loss} wants a regular simplex, {shape}, features and classifiers aligned."
     if one.kind == "minority collapse":
         zero = {report.names[a] for a in np.flatnonzero(report.classifiers.norms == 0)}
         parts = [
@@ -81,6 +85,13 @@ def sentence(report: ClassifierReport) -> str:
             parts = [f"class {listing(sorted(zero))} at 0"]
         return f"Minority collapse: {loss} puts the classifiers of {', and '.join(parts)}, and so their features."
     regular = angle_degrees(simplex_cosine(k))
+    ways = coinciding(report.orbits, report.classifiers.cosines, one.tolerance)
+    if ways and not report.undecided:
+        parts = [f"classes {listing([report.names[a] for a in group])}" for group in ways]
+        return (
+            f"{loss} points the classifiers of {', and of '.join(parts)} the same way, at different lengths, "
+            f"{one.max_angle_deg:.1f}° from the farthest other."
+        )
     return (
         f"Imbalance bends the simplex: {loss} wants angles between classifiers from {one.min_angle_deg:.1f}° "
         f"(between {extreme(report, report.classifiers, largest=True)}) to {one.max_angle_deg:.1f}° (between "
@@ -91,9 +102,8 @@ def sentence(report: ClassifierReport) -> str:
 
 def extreme(report: ClassifierReport, side: Side, *, largest: bool) -> str:
     """Two classes with the largest or the smallest cosine."""
-    off = np.where(np.eye(len(report.names), dtype=bool), np.nan, side.gram)
-    place = int(np.nanargmax(np.round(off, 9)) if largest else np.nanargmin(np.round(off, 9)))
-    a, b = sorted(divmod(place, len(report.names)))
+    pairs = report.orbits.pairs * np.isfinite(side.cosines)
+    a, b = report.orbits.pair(*extreme_pair(np.round(side.cosines, 9), pairs, largest))
     return f"classes {report.names[a]} and {report.names[b]}"
 
 
@@ -111,13 +121,8 @@ def alone(report: ClassifierReport, shown: list[int], few: bool) -> list[bool]:
 
 def grid_of(report: ClassifierReport, side: Side, shown: list[int]) -> Any:
     """Cosines between the shown classes; on the diagonal that of two alike classes."""
-    gram = side.gram[np.ix_(shown, shown)].copy()
-    for i, a in enumerate(shown):
-        alike = np.flatnonzero(report.orbits.index == report.orbits.index[a])
-        other = alike[alike != a]
-        if other.size:
-            gram[i, i] = side.gram[a, other[0]]
-    return np.nan_to_num(gram)
+    index = report.orbits.index[shown]
+    return np.nan_to_num(side.cosines[np.ix_(index, index)])
 
 
 def lengths(report: ClassifierReport, shown: list[int], labels: list[str]) -> Table:
