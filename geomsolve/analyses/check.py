@@ -15,11 +15,13 @@ features is at least the certified lower bound, so a loss below it would refute 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geomsolve.analyses.check_classifiers import predicted_for, reached, refuse, trial_of
 from geomsolve.analyses.check_report import CheckReport, Descent, Loosest
 from geomsolve.analyses.imbalance import geometry
 from geomsolve.analyses.named import loss_of
@@ -32,7 +34,7 @@ from geomsolve.descent.recipes import missing
 from geomsolve.errors import InputError
 from geomsolve.gram.measure import Measurement, gram_error
 from geomsolve.gram.types import FloatArray, IntArray
-from geomsolve.losses import Loss
+from geomsolve.losses import ClassifierLoss, Loss
 from geomsolve.questions.check import OF_THE_DOCUMENT, Check, CheckWeighting
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.realizable import Realizable
@@ -79,6 +81,7 @@ class Sides:
 
     ``companion`` as in :class:`CheckReport`; ``known`` is what the problem means beside what it says.  ``order`` (n,):
     for each sample, as it was given, its place among the features; None where classes are compared, not samples.
+    ``measured``: cosines and within-class scatter of what was trained, where these are not of class means alone.
     """
 
     trial: Experiment
@@ -86,6 +89,7 @@ class Sides:
     companion: str | None
     known: dict[str, Any]
     order: IntArray | None = None
+    measured: Callable[[torch.Tensor], tuple[FloatArray, float]] | None = None
 
 
 def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) -> CheckReport:
@@ -117,7 +121,7 @@ def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) 
 
 def loosest_of(problem: Check | CheckWeighting, predicted: Prediction, found: Descent) -> Loosest | None:
     """The cosine that the loss says least about, at the excess that descent left or at :data:`SEEN`."""
-    if not isinstance(problem, Check) or predicted.limited or not predicted.convex:
+    if not isinstance(problem, Check) or predicted.classes is not None or predicted.limited or not predicted.convex:
         return None
     held = problem.question.nonnegative
     if held and predicted.structure != "orthogonal frame":
@@ -134,13 +138,17 @@ def loosest_of(problem: Check | CheckWeighting, predicted: Prediction, found: De
 
 def validate(problem: Check | CheckWeighting) -> None:
     """Raise :class:`InputError` for a loss that cannot be trained."""
-    if isinstance(problem, Check) and (why := missing(loss_of(problem.question))):
+    if isinstance(problem, Check) and isinstance(loss := loss_of(problem.question), ClassifierLoss):
+        refuse(problem, loss)
+    elif isinstance(problem, Check) and (why := missing(loss_of(problem.question))):
         raise InputError(why, field="loss.name")
 
 
 def of_classes(problem: Check, device: torch.device) -> Sides:
     """A loss on classes, several features each; compared with the optimum of its plain loss."""
     loss = loss_of(problem.question)
+    if isinstance(loss, ClassifierLoss):
+        return of_classifiers(problem, loss, device)
     trial = loss_trial(problem, loss, device)
     trial.nonnegative = problem.question.nonnegative
     plain, companion = loss.plain()
@@ -153,6 +161,20 @@ def of_classes(problem: Check, device: torch.device) -> Sides:
     if not loss.counts_are_samples:
         known["samples"] = len(trial.population)
     return Sides(trial, Prediction.of_loss(report), companion, known)
+
+
+def of_classifiers(problem: Check, loss: ClassifierLoss, device: torch.device) -> Sides:
+    """A loss of features and classifiers: several features a class, and one classifier."""
+    trial = trial_of(problem, loss, samples_of_classes(problem, loss), device)
+    stated = {name: getattr(problem.question, name) for name in problem.question.model_fields_set}
+    predicted = predicted_for(problem, **stated)
+
+    def measured(z: torch.Tensor) -> tuple[FloatArray, float]:
+        vectors, scatter = trial.measured(z)
+        return reached(vectors.cpu().numpy(), predicted.gram), scatter
+
+    known = {"loss": loss.written, "samples": len(trial.population)}
+    return Sides(trial, predicted, None, known, measured=measured)
 
 
 def of_samples(problem: CheckWeighting, device: torch.device) -> Sides:
@@ -269,9 +291,13 @@ def train(problem: Check | CheckWeighting, sides: Sides, progress: Progress | No
     sums = torch.zeros((n_classes, z.shape[1]), dtype=torch.float64, device=device)
     with steady(SMALL):
         estimate = trial.value(z, generator)
-        sums.index_add_(0, trial.row_labels, trial.row_weights[:, None] * z)
-    measured = Measurement.of(sums.cpu().numpy(), trial.population.proportions.cpu().numpy())
-    gram, within_class = measured.gram, measured.within_class
+        if sides.measured is None:
+            sums.index_add_(0, trial.row_labels, trial.row_weights[:, None] * z)
+        else:
+            gram, within_class = sides.measured(z)
+    if sides.measured is None:
+        measured = Measurement.of(sums.cpu().numpy(), trial.population.proportions.cpu().numpy())
+        gram, within_class = measured.gram, measured.within_class
     if sides.order is not None:  # sample by sample, so that samples of one label are compared as well
         gram, within_class = pairs_of_samples(z.cpu().numpy()[sides.order], trial.spherical), 0.0
     return Descent(

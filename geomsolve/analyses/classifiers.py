@@ -90,19 +90,22 @@ class ClassifierReport(ProvenReport):
     ``value``, ``lower_bound`` and ``gap`` are of the program: the loss in nats, with the charge on lengths where there
     is one, or, of margins, the least nuclear norm.  ``cross_entropy`` is the loss alone, None of margins; ``norm`` the
     nuclear norm of the logits, scaled as they are charged.  ``alignments`` (K,) are the cosines of each feature mean
-    and its classifier, nan where one is 0, ``alignment`` their mean.  ``rank``: dimensions that the features span.
+    and its classifier, nan where one is 0, ``alignment`` their mean; ``across`` (K, K) those of each feature mean and
+    each classifier.  ``rank``: dimensions that the features span.
     ``nearest_threshold``: the weight of the regulariser nearest to the one in force at which classes merge.
-    ``undecided`` are groups of alike classes of which it was not proven whether they share a point.
+    ``between`` (m, m): ``across`` by orbit.  ``undecided`` are groups of alike classes of which it was not proven
+    whether they share a point.
     """
 
     command = "imbalance"
-    apart = ("names", "orbits", "features", "classifiers")
+    apart = ("names", "orbits", "features", "classifiers", "between")
 
     names: tuple[str, ...]
     orbits: Orbits
     features: Side
     classifiers: Side
     alignments: FloatArray
+    between: FloatArray
     cross_entropy: float | None
     norm: float
     rank: int
@@ -119,6 +122,14 @@ class ClassifierReport(ProvenReport):
         """The mean cosine of a feature mean and its classifier; nan where all are 0."""
         known = self.alignments[np.isfinite(self.alignments)]
         return float(known.mean()) if known.size else float("nan")
+
+    @property
+    def across(self) -> FloatArray:
+        """Cosines (K, K) of feature means and classifiers, nan where one of the two is 0."""
+        index = self.orbits.index
+        across: FloatArray = self.between[np.ix_(index, index)]
+        across[np.diag_indices_from(across)] = self.alignments
+        return across
 
     @property
     def headline(self) -> str:
@@ -191,7 +202,7 @@ def classifiers(problem: Imbalance) -> ClassifierReport:
     members = [tuple(np.flatnonzero(orbits.index == g).tolist()) for g in range(orbits.n_orbits)]
     groups = [members[g] for g in several[merged]]
     undecided = tuple(members[g] for g in several[~merged & ~apart])
-    sides, alignments, rank = geometry(program, blocks, orbits, groups, structure_tolerance(proof.gap))
+    sides, alignments, between, rank = geometry(program, blocks, orbits, groups, structure_tolerance(proof.gap))
     if problem.dim is not None and problem.dim < rank:
         raise InputError(
             f"the features span {rank} dimensions, and fewer are not worked out for classifiers; give {rank} or more, "
@@ -208,6 +219,7 @@ def classifiers(problem: Imbalance) -> ClassifierReport:
         features=sides[0],
         classifiers=sides[1],
         alignments=alignments,
+        between=between,
         cross_entropy=None if margin else program.evaluate(blocks)[0],
         norm=blocks.nuclear,
         rank=rank,
@@ -248,8 +260,8 @@ def joint(program: Peeled, blocks: Cross) -> PairedBlocks:
 
 def geometry(
     program: Peeled, blocks: Cross, orbits: Orbits, groups: Sequence[tuple[int, ...]], tolerance: float
-) -> tuple[tuple[Side, Side], FloatArray, int]:
-    """Features and classifiers, the cosine of each pair (K,), and the dimensions they span."""
+) -> tuple[tuple[Side, Side], FloatArray, FloatArray, int]:
+    """Features and classifiers, the cosine of each pair (K,) and of others (m, m), and the dimensions they span."""
     points: Paired = program.points
     gram = points.entries(joint(program, blocks))
     stretch = program.ratio**0.25
@@ -259,9 +271,13 @@ def geometry(
     lengths = one.norms * two.norms
     on = (gram.cross[:, -1] / program.scale)[orbits.index]
     alignments = np.divide(on, lengths, out=np.full(on.shape, np.nan), where=lengths > 0)
+    off = gram.cross[:, :-1] / program.scale[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lengths_off = np.outer(one.lengths, two.lengths)
+        between = np.where(lengths_off > 0, np.clip(off / lengths_off, -1, 1), np.nan)
     sizes = np.concatenate([blocks.spectrum, np.repeat(blocks.contrast, blocks.times.astype(int))])
     rank = int(np.sum(sizes > NOTHING * max(float(sizes.max()), 1e-300)))
-    return (one, two), np.clip(alignments, -1, 1), rank
+    return (one, two), np.clip(alignments, -1, 1), between, rank
 
 
 def side(

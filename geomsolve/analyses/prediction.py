@@ -30,6 +30,7 @@ class Prediction(Proof):
     geometry, or the verdict on a weighting.  ``rank``: the dimensions that it spans, None where that is not known.
     ``resolved`` is False where the proof of the loss leaves the angles open; the cosines are then one of many.
     ``convex`` as in :class:`ImbalanceReport`; ``limited``: the best found in fewer dimensions than the optimum spans.
+    ``points``: what has the cosines.  ``classes``: where it is more than one point a class, the orbits of classes.
     ``assumption`` completes 'for ...': the embeddings for which the proof holds, empty where for all.
     """
 
@@ -45,6 +46,8 @@ class Prediction(Proof):
     assumption: str = ""
     samples: bool = False
     latents: Latents = SPHERE
+    points: str = "class means"
+    classes: Orbits | None = None
 
     @classmethod
     def of_loss(cls, report: ImbalanceReport) -> Prediction:

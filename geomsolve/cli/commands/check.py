@@ -104,7 +104,7 @@ def show(report: CheckReport, screen: Console, *, quiet: bool) -> None:
     screen.print(sentence(report), style="bold")
     if quiet:
         return
-    screen.print(setting(report.prediction.problem, report.prediction.orbits))
+    screen.print(setting(report.prediction.problem, report.prediction.classes or report.prediction.orbits))
     screen.print()
     screen.print(pairs_table(report))
     screen.print(f"{caption(report)}\n")
@@ -209,7 +209,8 @@ def caption(report: CheckReport) -> str:
     what = f"{latents.noun.capitalize()}s{' (and angles)' if latents.unit else ''}"
     if report.prediction.samples:
         return f"{what} between samples; reached: averaged over pairs with equal labels."
-    return f"{what} between class means; reached: averaged over pairs of equal classes."
+    points = report.prediction.points
+    return f"{what} between {points}; reached: averaged over pairs of equal classes."
 
 
 def pairs_table(report: CheckReport) -> Table:
