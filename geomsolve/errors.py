@@ -48,23 +48,24 @@ class SolverError(GeomsolveError):
     exit_code = 3
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """A hint naming the known word closest to ``word``, then the first fifty: for messages about unknown names."""
     names = sorted(known)
-    return f"{guess(word, names)}known: {', '.join(names[:50])}{', ...' if len(names) > 50 else ''}"
+    return f"{guess(word, names, cutoff)}known: {', '.join(names[:50])}{', ...' if len(names) > 50 else ''}"
 
 
-def guess(word: str, known: Iterable[str]) -> str:
+def guess(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """A question whether the known word closest to ``word`` was meant, with a space after it; empty if none is.
 
-    Signs and capital letters count for nothing.  A word that begins with this one is closer than any other.
+    Signs and capital letters count for nothing.  A word that begins with this one is closer than any other; the rest
+    are compared by ``cutoff``, the part of their letters that have to agree.
     """
     written: dict[str, str] = {}
     for each in known:
         written.setdefault(bare(each), each)
     short = bare(word)
     begun = [each for each in written if len(short) > 2 and each.startswith(short)]
-    close = begun[:1] or difflib.get_close_matches(short, written, n=1)
+    close = begun[:1] or difflib.get_close_matches(short, written, n=1, cutoff=cutoff)
     return f"did you mean {written[close[0]]!r}? " if close else ""
 
 

@@ -358,6 +358,9 @@ class Choice(ABC):
 
 C = TypeVar("C", bound=Choice)
 
+NEAR = 0.82
+"""Part of the letters of a name that have to agree for it to be guessed: names are short, and many are alike."""
+
 
 class Registry(Mapping[str, type[C]]):
     """Choices by name; ``kind`` says in messages what they are, ``home`` is the package that holds those built in.
@@ -443,12 +446,12 @@ class Registry(Mapping[str, type[C]]):
                 return InputError(f"{name} is no {self.whole} but a {other.whole}: {asked}", field=field)
         if _key(name) in foreign:
             return InputError(f"{name} {foreign[_key(name)]}", field=field)
-        near = get_close_matches(_key(name), [*map(_key, self.names()), *foreign], n=1)
+        near = get_close_matches(_key(name), [*map(_key, self.names()), *foreign], n=1, cutoff=NEAR)
         if near and near[0] in foreign:
             return InputError(
                 f"unknown {self.kind} {name!r}; {near[0]}, if that is meant, {foreign[near[0]]}", field=field
             )
-        return InputError(f"unknown {self.kind} {name!r}; {nearest(name, {*self, *known})}", field=field)
+        return InputError(f"unknown {self.kind} {name!r}; {nearest(name, {*self, *known}, NEAR)}", field=field)
 
     def names(self) -> set[str]:
         """Every name that is not another spelling: those of the choices, and of what else they have names for."""

@@ -11,7 +11,7 @@ import pytest
 from geomsolve import Imbalance, InputError, Levels
 from geomsolve.errors import bare
 from geomsolve.losses import find_loss
-from geomsolve.registry import REGISTRIES
+from geomsolve.registry import LOSSES, REGISTRIES
 
 LABELS = ("cat", "cat", "cat", "cat", "dog", "dog", "owl")
 
@@ -328,6 +328,17 @@ def test_a_name_of_another_kind_says_so(run, command, words):
     assert shown.stdout == ""
     assert words in shown.stderr
     assert "did you mean" not in shown.stderr
+
+
+@pytest.mark.parametrize("name", ["bce", "kl", "RINCELoss", "unicon", "hcl", "CircleLoss", "MarginLoss", "ce2", "mse"])
+def test_no_neighbour_is_guessed_that_is_another_loss(name):
+    said = LOSSES.unknown(name, field="loss.name").message
+    assert said.startswith(f"unknown loss {name!r}; known: align-uniform")
+
+
+@pytest.mark.parametrize(("name", "meant"), [("supcom", "supcon"), ("tripplet", "triplet"), ("spectal", "spectral")])
+def test_a_misspelled_name_is_guessed(name, meant):
+    assert f"did you mean {meant!r}?" in LOSSES.unknown(name, field="loss.name").message
 
 
 def test_a_weighting_of_another_kind_says_so(run):

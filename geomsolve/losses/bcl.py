@@ -51,6 +51,7 @@ class BCL(Loss):
     name: ClassVar[str] = "bcl"
     summary: ClassVar[str] = "SupCon with class-averaged denominators: population limit, or batches without complement"
     source: ClassVar[str] = "Zhu et al. 2022 (balanced contrastive learning)"
+    also: ClassVar[tuple[str, ...]] = ("balanced-contrastive", "balanced-contrastive-learning")
     needs_classes: ClassVar[bool] = True
 
     temperature: float = parameter(TEMPERATURE, 0.1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from geomsolve.losses.base import REGISTRY
 
 REGISTRY.explain(
-    ("vicreg", "vicregl", "barlow-twins", "barlow", "w-mse", "whitening-mse", "corinfomax", "tico"),
+    ("vicreg", "vicregl", "barlow-twins", "barlow", "whitening-mse", "corinfomax", "tico"),
     "is not contrastive over classes: it decorrelates the dimensions of the embedding and compares no sample with "
     "another class, so no geometry of classes follows from it",
 )

@@ -34,6 +34,7 @@ class KCL(Loss):
     name: ClassVar[str] = "kcl"
     summary: ClassVar[str] = "SupCon with k positives an anchor: at its optimum the same as supcon, whatever k"
     source: ClassVar[str] = "Kang et al. 2021 (k-positive contrastive loss)"
+    also: ClassVar[tuple[str, ...]] = ("k-positive-contrastive", "k-positives-contrastive")
     needs_classes: ClassVar[bool] = True
 
     temperature: float = parameter(TEMPERATURE, 0.1)

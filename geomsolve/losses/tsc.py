@@ -41,6 +41,7 @@ class TSC(Loss):
     name: ClassVar[str] = "tsc"
     summary: ClassVar[str] = "k positives, and every class drawn to a vertex of a fixed regular simplex"
     source: ClassVar[str] = "Li et al. 2022 (targeted supervised contrastive learning), long queue"
+    also: ClassVar[tuple[str, ...]] = ("targeted-supcon", "targeted-supervised-contrastive")
     needs_classes: ClassVar[bool] = True
 
     temperature: float = parameter(TEMPERATURE, 0.1)
