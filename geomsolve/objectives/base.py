@@ -182,6 +182,15 @@ class Objective(ABC):
         """Where F is a ratio: the mean that it stands for, ``value`` and ``standard_error``, from drawn batches."""
         return None
 
+    def smoothed(self, width: float, slopes: FloatArray | None = None) -> Objective | None:
+        """A smooth convex objective that tends to F as ``width``, of its kinks in cosine, goes to 0; None where F is
+        smooth or no such is known.
+
+        ``slopes`` (m, m): where these are the slopes of F at an optimum, that optimum is one of the smooth objective
+        whatever its width.  Any suggestion may be given.
+        """
+        return None
+
     def cone_form(self) -> ConeForm | None:
         """F for a conic solver, or None where none of reasonable size exists."""
         return None

@@ -21,6 +21,9 @@ from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.base import ConeForm, Curvature, LogTerms, Minorant, Objective, RowCurvature
 from geomsolve.objectives.sampling import negative_distribution
 
+LEAST_SHARE = 1e-2
+"""Slopes of a smoothed hinge are held away from 0 and 1 by this much: at either end it would be straight."""
+
 
 def pair_mass(orbits: Orbits, sampling: str) -> FloatArray:
     """(m, m): sum of p_a r(b|a) over ordered pairs of different classes a in orbit g, b in orbit h."""
@@ -54,8 +57,43 @@ class Hinge(Objective):
         slope = np.clip(slopes, 0.0, self.mass)
         return Minorant(float(np.sum(slope * (cosines - self.knee))), slope)
 
+    def smoothed(self, width: float, slopes: FloatArray | None = None) -> Objective | None:
+        if self.smooth:
+            return None
+        half = np.full_like(self.mass, 0.5)
+        share = half if slopes is None else np.divide(slopes, self.mass, out=half, where=self.mass > 0)
+        return SmoothHinge(self.mass, self.knee, width, np.clip(share, LEAST_SHARE, 1 - LEAST_SHARE))
+
     def cone_form(self) -> ConeForm:
         return ConeForm(hinge=self.mass, knee=self.knee)
+
+
+class SmoothHinge(Objective):
+    """F = sum_gh pair_mass_gh width log(1 - theta_gh + theta_gh e^{(C_gh - knee) / width}), 0 < theta < 1.
+
+    The hinge is the largest of t x over t in [0, 1], x = C - knee; this is the largest of t x - width KL(t || theta),
+    attained at the slope t = theta e^{x/width} / (1 - theta + theta e^{x/width}).  Where t = theta the two agree in
+    slope: the shares theta are the multipliers of an entropic proximal point method (Kort & Bertsekas 1972).
+    """
+
+    unique_minimiser = True
+
+    def __init__(self, mass: FloatArray, knee: float, width: float, share: FloatArray) -> None:
+        self.mass, self.knee, self.width = mass, knee, width
+        self.log_odds, self.log_rest = np.log(share) - np.log1p(-share), np.log1p(-share)
+
+    def _logit(self, cosines: FloatArray) -> FloatArray:
+        logit: FloatArray = (cosines - self.knee) / self.width + self.log_odds
+        return logit
+
+    def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
+        logit = self._logit(cosines)
+        value = self.width * float(np.sum(self.mass * (np.logaddexp(0.0, logit) + self.log_rest)))
+        return value, self.mass * np.exp(-np.logaddexp(0.0, -logit))
+
+    def curvature(self, cosines: FloatArray) -> Curvature:
+        share = np.exp(-np.logaddexp(0.0, -self._logit(cosines)))
+        return entrywise(self.mass * share * (1 - share) / self.width)
 
 
 class SoftPlus(Objective):

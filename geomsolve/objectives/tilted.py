@@ -37,6 +37,10 @@ class Tilted(Objective):
         below = self.base.minorant(cosines, None if slopes is None else slopes - self.tilt)
         return Minorant(below.value + float(np.sum(self.tilt * cosines)), below.slope + self.tilt)
 
+    def smoothed(self, width: float, slopes: FloatArray | None = None) -> Objective | None:
+        smooth = self.base.smoothed(width, None if slopes is None else slopes - self.tilt)
+        return smooth and Tilted(smooth, self.tilt)
+
     def cone_form(self) -> ConeForm | None:
         form = self.base.cone_form()
         if form is None:

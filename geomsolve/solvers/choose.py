@@ -5,7 +5,8 @@
     dual       smooth losses; seconds for thousands of proportions, but only where the optimum has nearly full rank
     manifold   smooth losses, whatever the rank of the optimum
     closed     losses with kinks: the regular simplex, where it costs nothing
-    conic      small problems that have a cone form, and losses with kinks
+    smoothing  losses with kinks and many proportions
+    conic      small problems that have a cone form, and with kinks
 
 and of what they return the answer with the smallest gap.  A smooth conic answer is polished by Newton steps on the
 manifold, whoever asked for it: interior-point methods stop near 1e-9, while at low temperature the loss differs by
@@ -29,11 +30,15 @@ from geomsolve.solvers.conic import solve_conic
 from geomsolve.solvers.dual import solve_dual
 from geomsolve.solvers.local import solve_locally
 from geomsolve.solvers.manifold import INWARD, LARGE, MARGIN, interior, solve_distances, solve_manifold
+from geomsolve.solvers.smoothing import solve_smoothed
 
 SOLVERS = ("auto", "conic", "dual", "manifold")
 
 CONIC_ORBITS = 12
 """Distinct proportions up to which auto goes on to the conic solver for a smooth loss."""
+
+CONIC_KINKS = 40
+"""Distinct proportions up to which auto takes the conic solver for a loss with kinks: seconds, and ever more beyond."""
 
 PRECISE = 1e-9
 """Relative gap at which auto looks no further: interior-point methods, the reference, do not get below it."""
@@ -151,6 +156,8 @@ def minimise(objective: Objective, orbits: Orbits, near: FloatArray) -> tuple[Fl
             if proof.gap <= CLOSED * max(1.0, abs(proof.value)):
                 return solution.cosines, proof.lower_bound
         found.append(solve_manifold(objective, orbits, start=(1 - INWARD) * near + INWARD * interior(orbits)))
+    elif orbits.n_orbits > CONIC_KINKS:
+        found.append(solve_smoothed(objective, orbits, tolerance=MARGIN * TOLERANCE))
     else:
         found.append(solve_conic(objective, orbits, tolerance=CLOSED))
     proofs = [certify(objective, orbits, s.cosines, slopes=s.slopes) for s in found]
@@ -204,6 +211,10 @@ def automatic(objective: Objective, orbits: Orbits, tolerance: float) -> Iterato
             return
     else:
         yield Solution(orbits.regular_simplex(), "closed form", 0), "the regular simplex is optimal"
+        if orbits.n_orbits > CONIC_KINKS:
+            solution = solve_smoothed(objective, orbits, tolerance=tolerance)
+            yield solution, f"a loss with kinks and many proportions; {solution.note}"
+            return
     try:
         solution = polished_conic(objective, orbits, tolerance)
     except SolverError:
