@@ -12,7 +12,7 @@ The tangent is not always the best minorant: where S is almost singular, G may b
 still -1e-3.  :func:`tighten` asks the loss for the minorant whose S is the positive part of this one; the gap then is
 quadratic, not linear, in what is missing.
 Nor is a multiple of the unit matrix the best that makes S psd: for any s >= 0 with S + diag(s) psd it is
-F(G') >= F(G) - sum_a s_a, and s in proportion to the sizes of the forces is tried too.
+F(G') >= F(G) - sum_a s_a, and where a solver suggests slopes, s in proportion to the sizes of forces is tried too.
 
 Distances instead of cosines (:func:`certify_distances`): minimise F(C) over C = 1 - D/2, D any matrix of squared
 Euclidean distances.  For a minorant with slope A the sum over pairs of A_ij C'_ij is const + tr(Z' L Z), L the
@@ -157,11 +157,10 @@ def certify(
     multipliers, off_diagonal = dual_matrix(orbits, cosines, minorant.slope)
     lowest = orbits.blocks(multipliers, off_diagonal).min_eigenvalue()
     lost = value - minorant.value
-    first = Certificate.of(value, lost + orbits.n_classes * max(0.0, -lowest), lowest, tolerance)
-    if first.certified or not lowest < 0:
-        return first
-    second = lost + weighed_shift(orbits, multipliers, off_diagonal)
-    return Certificate.of(value, min(first.gap, second), lowest, tolerance)
+    missing = orbits.n_classes * max(0.0, -lowest)
+    if missing > 0 and slopes is not None:
+        missing = min(missing, weighed_shift(orbits, multipliers, off_diagonal))
+    return Certificate.of(value, lost + missing, lowest, tolerance)
 
 
 def weighed_shift(orbits: Orbits, multipliers: FloatArray, off_diagonal: FloatArray) -> float:
