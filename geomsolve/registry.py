@@ -162,6 +162,20 @@ def per_class(*rules: str, zero: bool = False) -> Values:
     return Values(Annotated[Any, BeforeValidator(read), schema], wanted, listed=True)
 
 
+def one_each(noun: str) -> Values:
+    """Positive numbers, one for each ``noun``."""
+
+    def read(value: Any) -> Any:
+        numbers = tuple(float(_no_truth_value(x)) for x in value)
+        if not numbers or not all(math.isfinite(x) and x > 0 for x in numbers):
+            raise ValueError("numbers must be positive")
+        return numbers
+
+    numbers = {"type": "array", "items": {"type": ["number", "string"]}, "minItems": 1}
+    schema = WithJsonSchema({"anyOf": [{"type": "string"}, numbers]})
+    return Values(Annotated[Any, BeforeValidator(read), schema], f"positive numbers, one a {noun}", listed=True)
+
+
 def margins() -> Values:
     """A square matrix of numbers from -4 to 4, one row and one column a class."""
 

@@ -12,10 +12,11 @@ import pytest
 from geomsolve import Design, Imbalance, InputError, Orbits, make_loss, plots, solve
 from geomsolve.proof.equal_masses import unequal_masses
 from geomsolve.proof.farkas import refutation
+from geomsolve.solvers.inverse import each_anchor
 
 THREE = (0.45, 0.35, 0.2)
 FOUR = (0.4, 0.3, 0.2, 0.1)
-CHANGES = ("anchors", "denominators", "both", "margins")
+CHANGES = ("anchors", "denominators", "both", "margins", "batches")
 
 
 def supcon(temperature=0.5, **more):
@@ -35,6 +36,14 @@ def forces(gram, temperature, w, v, margins=0.0):
     terms = v * np.exp((gram - 1 + margins) / temperature)
     one_way = w[:, None] * terms / terms.sum(axis=1, keepdims=True) / temperature
     return (one_way + one_way.T) / 2
+
+
+def batch_forces(gram, temperature, p, group):
+    """The same of one batch, of the classes of ``group``, from 1."""
+    inside, found = np.array(group) - 1, np.zeros_like(gram)
+    q = p[inside] / p[inside].sum()
+    found[np.ix_(inside, inside)] = forces(gram[np.ix_(inside, inside)], temperature, q, q)
+    return found
 
 
 def simplex(n):
@@ -123,6 +132,7 @@ def test_another_search_finds_nothing_nearer():
 def test_multipliers_that_prove_nothing_are_found_out():
     rates = forces(simplex(4), 0.5, np.ones(4), np.full(4, 0.25))
     np.fill_diagonal(rates, 0)
+    rates = each_anchor(rates)
     basis = np.full((4, 1), 0.5)
     ones = np.ones((4, 4)) - np.eye(4)
     assert not refutation(ones, basis, rates).holds  # gains, but so do forces that cancel
@@ -173,6 +183,9 @@ def attainable(rng, change):
         given["anchor_weights"] = rng.uniform(0.3, 3, n).tolist()
     if change in ("denominators", "both"):
         given["denominator"] = rng.uniform(0.3, 3, n).tolist()
+    if change == "batches":  # all pairs meet
+        given["batches"] = ((1, 2, 3), tuple(range(1, n + 1)), (1, n), (2, n))
+        given["batch_weights"] = rng.uniform(0.3, 3, 4).tolist()
     if change == "margins":
         half = rng.normal(scale=0.1, size=(n, n))
         given["pair_margin"] = (np.triu(half, 1) + np.triu(half, 1).T).tolist()
@@ -216,7 +229,9 @@ def test_what_a_loss_that_only_pushes_never_wants(change, target):
     assert report.verdict == "none"
     assert report.exit_code == 0
     multipliers = report.refutation.multipliers
-    if change == "anchors" and target[0, 1]:
+    if change == "batches":
+        assert np.sum(multipliers) > 0
+    elif change == "anchors" and target[0, 1]:
         w = np.array([0.2, 0.3, 0.5])
         assert np.sum(multipliers * forces(target, 0.5, w, np.array([0.4, 0.3, 0.3]))) > 0
     else:
@@ -251,14 +266,17 @@ def test_masses_that_are_equal_but_for_one_prove_nothing():
     assert not unequal_masses(np.array([0.3, 0.3 + 1e-12, 0.4, 0.3]), 0.9).holds
     assert unequal_masses(np.array([0.3, 0.3, 0.7, 0.3]), 0.9).holds  # more than twice the others is too much
     assert unequal_masses(np.array([0.2, 0.2, 0.3, 0.3]), 0.1).difference == pytest.approx(1 / 3)
-    for ratio in np.linspace(0.2, 2.2, 9):  # both ways it is decided
-        props = np.array([ratio, 1, 1, 1]) / (3 + ratio)
-        report = designed(tuple(props.tolist()), 1.0, change="denominators")
-        assert report.verdict == ("none" if unequal_masses(props, np.exp(-4 / 3)).holds else "feasible"), ratio
     margin = np.zeros((4, 4)) + 0.1 * (1 - np.eye(4))
     margin[0, 1] = margin[1, 0] = 0.3  # which tells pairs apart, so that the argument does not hold
     report = solve(Design(props=FOUR, loss=supcon(pair_margin=margin.tolist()), change="denominators"))
     assert report.verdict == "not found"
+
+
+@pytest.mark.parametrize("ratio", [0.2, 0.9, 1.3, 2.1])
+def test_whether_denominators_do_is_decided_where_one_mass_differs(ratio):
+    props = np.array([ratio, 1, 1, 1]) / (3 + ratio)
+    report = designed(tuple(props.tolist()), 1.0, change="denominators")
+    assert report.verdict == ("none" if unequal_masses(props, np.exp(-4 / 3)).holds else "feasible")
 
 
 @pytest.mark.parametrize(
@@ -276,6 +294,50 @@ def test_the_nearest_that_margins_reach(target, off):
     margins = tuple(map(tuple, near.weights["margins"].tolist()))
     again = solve(Imbalance(props=(0.7, 0.2, 0.1), loss=supcon(pair_margin=margins)))
     assert np.abs(again.gram - near.gram).max() < 1e-6
+
+
+def test_batches_that_make_any_sizes_a_simplex():
+    for props in (THREE, FOUR, (0.9, 0.06, 0.04)):
+        report = designed(props, change="batches")
+        assert report.verdict == "feasible"
+        n, p = len(props), np.array(props)
+        groups, often = report.weights["batches"], report.weights["batch_weights"]
+        assert sum(often) == pytest.approx(1, abs=1e-12)
+        pushes = sum(c * batch_forces(simplex(n), 0.5, p, group) for group, c in zip(groups, often, strict=True))
+        assert np.ptp(pushes[np.triu_indices(n, 1)]) < 1e-9 * pushes.max()
+        assert len(groups) <= n * (n - 1) // 2  # a vertex: no more batches than pairs
+        assert np.abs(fed_back(report, props, 0.5) - simplex(n)).max() < 1e-6
+
+
+def test_batches_to_choose_from():
+    """Of {1,2,3} and {2,3,4} none, as 1 and 4 never meet.  In a batch of m equal classes, x the term of a pair, the
+    force of each is x / (m (1 + (m-1) x)) / t, so that {1,2,3} comes 3 (1+2x) / (2 (1+x)) times as often as {1,4}."""
+    two = ((1, 2, 3), (2, 3, 4))
+    none = solve(Design(props=FOUR, loss=supcon(batches=two), change="batches"))
+    assert none.verdict == "none"
+    multipliers = none.refutation.multipliers
+    assert multipliers.sum() < 0  # N' Lambda N for N = 1/2
+    for group in two:
+        assert np.sum(multipliers * batch_forces(simplex(4), 0.5, np.array(FOUR), group)) > 1e-3
+    assert none.nearest.gram[0, 3] > 0.99
+    star = ((1, 2, 3), (1, 4), (2, 4), (3, 4))
+    even = solve(Design(props=(0.25,) * 4, loss=supcon(batches=star), change="batches"))
+    assert even.verdict == "feasible"
+    x = np.exp(-8 / 3)
+    ratio = 3 * (1 + 2 * x) / (2 * (1 + x))
+    assert even.weights["batches"] == star
+    assert even.weights["batch_weights"] == pytest.approx(np.array([ratio, 1, 1, 1]) / (3 + ratio), abs=1e-9)
+    missing = solve(Design(props=(0.25,) * 4, loss=supcon(batches=(*two, (1, 4))), change="batches"))
+    assert missing.verdict == "none"  # 2 and 3 meet more often than 1 and 2, and 2 and 4, together
+
+
+def test_batches_as_a_person_reads_them(run):
+    done = run("design", "--props", "0.4,0.3,0.2,0.1", "-t", 0.5, "--change", "batches", "--batches", "1,2,3;2,3,4")
+    said = " ".join(done.stdout.split())
+    assert said.startswith("No batches among those given make a regular simplex of these 4 classes the optimum of sup")
+    assert "the forces of every batch sum to more than 0" in said
+    assert "without --batches every group of classes is one to choose from" in said
+    assert plots.draw(designed(FOUR, change="batches").to_dict()).axes[0].get_xlabel() == "classes in the batch"
 
 
 @pytest.mark.slow
@@ -380,7 +442,7 @@ def test_an_answer_can_be_asked_again():
         ({"target": np.diag([1, 1, 0.9])}, "target", "entry 3 of it is 0.9"),
         ({"target": [[1, 0, 0.2], [0, 1, 0], [0.1, 0, 1]]}, "target", "row 1, column 3 is 0.2, row 3, column 1 is 0.1"),
         ({"target": 1.9 * np.eye(3) - 0.9}, "target", "the smallest eigenvalue of the target is -0.8"),
-        ({"change": "sampler"}, "change", "'anchors', 'denominators', 'both' or 'margins'"),
+        ({"change": "sampler"}, "change", "'both', 'margins' or 'batches'"),
         (
             {"loss": {"name": "soft-supcon"}},
             "loss.name",
@@ -392,6 +454,13 @@ def test_an_answer_can_be_asked_again():
         ({"loss": supcon(batch=8), "change": "margins"}, "loss.batch", "in the population limit only"),
         ({"loss": supcon(full_batch=True)}, "loss.anchor_weights", "leave out the full batch"),
         ({"loss": supcon(0.002)}, "loss.temperature", "take a higher temperature"),
+        ({"change": "batches", "loss": supcon(sampler=0.5)}, "loss.sampler", "compared as they stand"),
+        (
+            {"change": "batches", "loss": supcon(batches=((1, 2, 3),), batch_weights=(1,))},
+            "loss.batch_weights",
+            "what is designed",
+        ),
+        ({"change": "batches", "props": (1 / 21,) * 21}, "change", "21 classes; batches are designed for at most 20"),
         ({"props": (0.005,) * 200}, "props", "200 classes; weights are designed for at most 100"),
     ],
 )
@@ -412,7 +481,7 @@ def test_a_target_rounded_too_much_is_told_so(run):
     target = ";".join(",".join("1" if a == b else "-0.3333" for b in range(4)) for a in range(4))
     done = run("design", "--props", "4*0.25", "-t", 0.5, "--target", target)
     said = " ".join(done.stdout.split())
-    assert "No weights, denominators or margins make this geometry the optimum of supcon." in said
+    assert "No weights, denominators, margins or batches make this geometry the optimum of supcon." in said
     assert "If the target is rounded, give more digits: its smallest eigenvalue is 0.0001." in said
 
 

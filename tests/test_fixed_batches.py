@@ -13,10 +13,11 @@ from geomsolve import Imbalance, InputError, Orbits, make_loss, solve
 FOUR = (0.25, 0.25, 0.25, 0.25)
 
 
-def answer(props=FOUR, batches=((1, 2, 3), (2, 3, 4)), temperature=0.5, **more):
-    return solve(
-        Imbalance(props=props, loss={"name": "supcon", "temperature": temperature, "batches": batches}, **more)
-    )
+def answer(props=FOUR, batches=((1, 2, 3), (2, 3, 4)), temperature=0.5, *, batch_weights=None, **more):
+    loss = {"name": "supcon", "temperature": temperature, "batches": batches}
+    if batch_weights is not None:
+        loss["batch_weights"] = batch_weights
+    return solve(Imbalance(props=props, loss=loss, **more))
 
 
 def test_classes_that_never_meet_merge():
@@ -62,6 +63,29 @@ def test_the_value_is_the_mean_over_batches(rng):
     slope = objective.gradient(gram)
     assert slope[0, 3] == slope[3, 0] == slope[2, 3] == slope[3, 2] == 0
     assert not objective.unique_minimiser
+
+
+def test_batches_come_as_often_as_they_are_given():
+    """Twice in the list, or twice as often by weight: the same loss, in the proof and in descent."""
+    p, t = (0.4, 0.3, 0.2, 0.1), 0.3
+    twice = answer(p, ((1, 2, 3), (2, 4), (1, 2, 3)), t)
+    weighed = answer(p, ((1, 2, 3), (2, 4)), t, batch_weights=(4, 2))
+    assert weighed.value == pytest.approx(twice.value, abs=1e-12)
+    np.testing.assert_allclose(weighed.gram, twice.gram, atol=1e-6)
+    torch = pytest.importorskip("torch")
+    from geomsolve.descent.fixed_batches import FixedBatches
+    from geomsolve.descent.population import Population
+
+    people = Population.of(np.array(p), np.array([4, 3, 2, 1]))
+    z = torch.nn.functional.normalize(torch.randn(10, 3, generator=torch.Generator().manual_seed(0)).double(), dim=1)
+    one, other = (
+        trial.anchor_losses(z @ z.T, *trial.frame(torch.arange(10)))
+        for trial in (
+            FixedBatches(people, t, [[0, 1, 2], [1, 3], [0, 1, 2]]),
+            FixedBatches(people, t, [[0, 1, 2], [1, 3]], (4.0, 2.0)),
+        )
+    )
+    np.testing.assert_allclose(one.numpy(), other.numpy(), atol=1e-12)
 
 
 def test_one_batch_of_all_is_the_population_limit():
@@ -117,5 +141,9 @@ def test_what_does_not_go_together_is_refused(run):
     flags = ("--props", "0.4,0.3,0.3", "--batches", "1,2;2,3")
     assert "--batch: fixed batches" in run("imbalance", *flags, "--batch", 8).stderr
     assert run("levels", *flags, "--batch", 8).code == 2
+    refused = run("imbalance", *flags, "--batch-weights", "1,2,3").stderr
+    assert refused == "Error: --batch-weights: 3 numbers for 2 batches; give one for each of --batches\n"
+    assert "no fixed batches" in run("imbalance", *flags[:2], "--batch-weights", "1,2").stderr
+    assert "positive numbers, one a batch" in run("imbalance", *flags, "--batch-weights", "1,-2").stderr
     with pytest.raises(InputError, match="compared as they stand"):
         make_loss("supcon", {"batches": ((1, 2),), "sampler": 0.5})

@@ -6,17 +6,18 @@ is changed where no forces that push every two classes apart cancel at the targe
 simplex by the anchor masses (``proof/equal_masses.py``).  Else nothing is claimed, and the nearest geometry that a
 search found is shown (``analyses/nearest.py``).
 
-Symbols: w ``anchors``, v ``denominators``, m ``margins``, G ``target``, N ``basis``.
+Symbols: w ``anchors``, v ``denominators``, m ``margins``, c ``batches``, G ``target``, N ``basis``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from geomsolve.analyses.design_batches import choices, meeting
 from geomsolve.analyses.design_report import DesignReport, alone
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.nearest import MOST_FREE, Nearest, PairMargins, Shares, search
@@ -26,6 +27,7 @@ from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.structure import classify
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses import REGISTRY, Loss
+from geomsolve.objectives.fixed_batches import FixedBatches, Groups
 from geomsolve.objectives.rebalanced import Rebalance
 from geomsolve.proof.certificate import Certificate, certify, unbalanced
 from geomsolve.proof.equal_masses import UnequalMasses, unequal_masses
@@ -40,6 +42,7 @@ SET_BY = {
     "denominators": ("denominator",),
     "both": ("anchor_weights", "denominator"),
     "margins": ("pair_margin",),
+    "batches": ("batch_weights",),
 }
 """What is designed -> the parameters of the loss that set it."""
 
@@ -67,7 +70,10 @@ MOST_CLASSES, MOST_NULL = 100, 40
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A question with what it names: the ``loss`` and its ``rebalance``, the classes and the target."""
+    """A question with what it names: the ``loss`` and its ``rebalance``, the classes and the target.
+
+    ``groups``: the batches to choose from, by positions of classes from 1.
+    """
 
     change: str
     loss: Loss
@@ -76,13 +82,15 @@ class Task:
     target: FloatArray
     moved: float
     tolerance: float
+    groups: Groups = ()
 
     @property
     def p(self) -> FloatArray:
         return self.orbits.proportions
 
     def parameters(self, **weights: FloatArray) -> dict[str, Any]:
-        """The parameters of the loss that set ``anchors`` w, ``denominators`` v (K,) and ``margins`` m (K, K)."""
+        """The parameters of the loss that set ``anchors`` w, ``denominators`` v (K,), ``margins`` m (K, K) and, of the
+        ``groups``, how often each is a batch (n,)."""
         found: dict[str, Any] = {}
         if "anchors" in weights:
             found["anchor_weights"] = tuple((weights["anchors"] / self.rebalance.drawn(self.p)).tolist())
@@ -90,7 +98,24 @@ class Task:
             found["denominator"] = tuple(weights["denominators"].tolist())
         if "margins" in weights:
             found["pair_margin"] = tuple(map(tuple, weights["margins"].tolist()))
+        if "batches" in weights:
+            often = [(group, float(c)) for group, c in zip(self.groups, weights["batches"], strict=True) if c > 0]
+            found["batches"], found["batch_weights"] = map(tuple, zip(*often, strict=True))
         return found
+
+    def stated(self, weights: dict[str, FloatArray]) -> dict[str, Any]:
+        """Weights as a report has them: of batches those that come."""
+        return weights if "batches" not in weights else self.parameters(**weights)
+
+    def pushes(self) -> FloatArray:
+        """(n, K, K), zero diagonals, the largest entry 1: forces of one unit of mass of each anchor, or batch."""
+        if self.change != "batches":
+            return inverse.each_anchor(rates(self))
+        temperature = self.loss.parameters()["temperature"]
+        slopes = [FixedBatches(self.orbits, (group,), temperature).gradient(self.target) for group in self.groups]
+        found = np.array(slopes) * (1 - np.eye(self.p.size))
+        largest: FloatArray = found / found.max()
+        return largest
 
     def changed(self, **weights: FloatArray) -> Loss:
         """The loss with these weights."""
@@ -132,12 +157,12 @@ def design(problem: Design) -> DesignReport:
         moved=task.moved,
         assumption=task.loss.assumption(task.orbits) or None,
         structure=structure,
-        weights=None if kept is None else alone(kept),
+        weights=None if kept is None else alone(task.stated(kept)),
         parameters=None if kept is None else task.parameters(**kept),
         optimality=None if proof is None else proof[0],
         only=None if proof is None else proof[1],
         refutation=refute,
-        nearest=near,
+        nearest=None if near is None else replace(near, weights=task.stated(near.weights)),
     )
 
 
@@ -175,11 +200,15 @@ def task_of(problem: Design) -> Task:
     target, moved = target_of(problem)
     orbits = Orbits.trivial(problem.proportions, problem.class_counts)
     task = Task(problem.change, loss, loss.rebalance, orbits, target, moved, problem.tolerance)
-    objective = task.changed(anchors=orbits.proportions).objective(orbits)  # refuses what it is not worked out for
-    if problem.change != "anchors":
+    if problem.change == "batches":
+        task = replace(task, groups=choices(loss, n))
+        objective = task.changed(batches=np.ones(len(task.groups))).objective(orbits)
+    else:
+        objective = task.changed(anchors=orbits.proportions).objective(orbits)  # refuses what it is not worked out for
+    if problem.change not in ("anchors", "batches"):
         task.changed(denominators=orbits.proportions)
-    felt = np.abs(objective.gradient(target)) + np.eye(n)
-    if not felt.min() >= SMALLEST:
+    slopes = np.abs(objective.gradient(target))[meeting(task.groups, n)]
+    if not slopes.min() >= SMALLEST:
         raise InputError(
             "forces between classes at the target are too small to be computed with; take a higher temperature",
             field="loss.temperature",
@@ -286,11 +315,20 @@ def find_margins(task: Task, basis: FloatArray, seed: int) -> dict[str, FloatArr
     return None
 
 
+def find_batches(task: Task, basis: FloatArray, seed: int) -> dict[str, FloatArray] | None:
+    """How often each batch comes, by the semidefinite program."""
+    counts = np.array([len(group) for group in task.groups], dtype=np.float64)
+    found = inverse.batch_chances(task.pushes(), basis, counts)
+    held = set() if found is None else {a for group, c in zip(task.groups, found, strict=True) for a in group if c > 0}
+    return None if found is None or len(held) < task.p.size else {"batches": found}
+
+
 FINDERS: dict[str, Callable[[Task, FloatArray, int], dict[str, FloatArray] | None]] = {
     "anchors": find_anchors,
     "denominators": find_denominators,
     "both": find_both,
     "margins": find_margins,
+    "batches": find_batches,
 }
 
 
@@ -301,7 +339,8 @@ def refuted(task: Task, basis: FloatArray) -> Refutation | UnequalMasses | None:
         masses = unequal_masses(task.rebalance.anchors(task.p, task.orbits.counts), float(np.exp(logits(task)[0, 1])))
         if masses.holds:
             return masses
-    pushes = rates(task) if task.change == "anchors" and basis.shape[1] else None
+    linear = task.change == "batches" or (task.change == "anchors" and basis.shape[1] > 0)
+    pushes = task.pushes() if linear else None
     if pushes is None and not pushes_apart(task):
         return None
     multipliers = inverse.farkas(basis, pushes)
@@ -326,8 +365,11 @@ def nearest(task: Task, basis: FloatArray, problem: Design) -> Nearest | None:
     n = task.p.size
     w, v = _now(task)
     parts = tuple(name for name in ("anchors", "denominators") if task.change in (name, "both"))
-    if (n * len(parts) if parts else n * (n - 1) // 2) > MOST_FREE:
+    free = {"margins": n * (n - 1) // 2, "batches": len(task.groups)}.get(task.change, n * len(parts))
+    if free > MOST_FREE:
         return None
+    if task.change == "batches":
+        return follow(task, Shares(("batches",)), [{"batches": np.ones(free)}], problem)
     chart: Shares | PairMargins = Shares(parts)
     if task.change == "margins":
         chart = PairMargins(task.loss.parameters()["temperature"], MOST_MARGIN)

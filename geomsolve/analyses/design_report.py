@@ -16,8 +16,9 @@ from geomsolve.report import Report, jsonable
 
 @dataclass(frozen=True)
 class DesignReport(Report):
-    """``weights`` (None where none were found) by class, sum 1: anchor masses or denominators (K,), both of them, or
-    margins (K, K).  ``parameters`` of the loss set them.  ``target`` (K, K) is the geometry asked for, ``moved`` by so
+    """``weights`` (None where none were found) by class, sum 1: anchor masses or denominators (K,), both of them,
+    margins (K, K), or the batches, by positions of classes from 1, with how often each comes.  ``parameters`` of the
+    loss set them.  ``target`` (K, K) is the geometry asked for, ``moved`` by so
     much to be a Gram matrix.
 
     ``optimality``: the certificate of the target under the weights, in nats; ``refutation``: that there are none.
@@ -44,7 +45,7 @@ class DesignReport(Report):
     moved: float
     assumption: str | None
     structure: Structure
-    weights: FloatArray | dict[str, FloatArray] | None
+    weights: FloatArray | dict[str, Any] | None
     parameters: dict[str, Any] | None
     optimality: Certificate | None
     only: bool | None
@@ -108,6 +109,6 @@ class DesignReport(Report):
         return plain
 
 
-def alone(weights: dict[str, FloatArray]) -> FloatArray | dict[str, FloatArray]:
+def alone(weights: dict[str, Any]) -> Any:
     """Weights by what they are, or those of one kind alone."""
     return weights if len(weights) > 1 else next(iter(weights.values()))

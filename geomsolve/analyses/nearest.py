@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ STEP = 1e-4
 LEAST = 1e-6
 """Smallest weight, relative to equal weights, that the search starts from."""
 
-Weights = dict[str, FloatArray]
+Weights = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from geomsolve.registry import (
     groups,
     margins,
     number,
+    one_each,
     per_class,
     switch,
     text,
@@ -111,6 +112,13 @@ COMPLEMENT = Parameter(
     choice("yes", "no"),
     "yes|no",
     "Whether a learned prototype of every class stands in each batch.",
+)
+BATCH_WEIGHTS = Parameter(
+    "batch_weights",
+    ("--batch-weights",),
+    one_each("batch"),
+    "LIST",
+    "How often each of the fixed batches comes, in their order (default: all alike).",
 )
 MARGIN = Parameter(
     "margin",

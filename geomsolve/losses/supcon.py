@@ -5,7 +5,7 @@
     full batch    F = sum_a (n_a / N) log( n_a - 1 + sum_{b != a} n_b e^{t_ab} )         (one batch, self excluded)
     rebalanced    F = sum_a w_a log sum_b v_b e^{t_ab}                                   (``objectives/rebalanced.py``)
                   in random batches of classes drawn as q every embedding of class b counts v_b / q_b in the sum
-    fixed batches F = mean over batches of the population limit in each               (``objectives/fixed_batches.py``)
+    fixed batches F = weighted mean over batches of the population limit in each      (``objectives/fixed_batches.py``)
 
 Random batches are drawn with replacement, so that a sample may come twice; ``replacement`` no draws them from the
 counts without, as data loaders do (``objectives/finite_draws.py``).  An anchor without a positive, of a class with one
@@ -37,6 +37,7 @@ from geomsolve.losses.base import Alias, Loss, register, settle_batches
 from geomsolve.losses.parameters import (
     ANCHOR_WEIGHTS,
     BATCH,
+    BATCH_WEIGHTS,
     BATCHES,
     DENOMINATOR,
     FULL_BATCH,
@@ -92,6 +93,7 @@ class SupCon(Loss):
     logit_adjust: float | None = parameter(LOGIT_ADJUST, None)
     pair_margin: Margins | None = parameter(PAIR_MARGIN, None)
     batches: Groups | None = parameter(BATCHES, None)
+    batch_weights: tuple[float, ...] | None = parameter(BATCH_WEIGHTS, None)
 
     def __post_init__(self) -> None:
         if self.full_batch and self.batch is not None:
@@ -105,10 +107,16 @@ class SupCon(Loss):
             )
 
         if self.batches is not None:
-            others = [name for name in self.parameters() if name not in ("temperature", "batches")]
+            others = [name for name in self.parameters() if name not in ("temperature", "batches", "batch_weights")]
             clash = next((name for name in others if getattr(self, name) is not False), None)
             if clash is not None:
                 raise InputError("fixed batches are compared as they stand; leave this out", field=f"loss.{clash}")
+        if self.batch_weights is not None and len(self.batch_weights) != len(self.batches or ()):
+            given = "no fixed batches" if self.batches is None else f"{len(self.batches)} batches"
+            raise InputError(
+                f"{len(self.batch_weights)} numbers for {given}; give one for each of --batches",
+                field="loss.batch_weights",
+            )
         whole = self.full_batch or self.replacement == "no"
         for name in REBALANCED:
             if getattr(self, name) is not None and (whole or self.views == 1):
@@ -156,7 +164,7 @@ class SupCon(Loss):
 
     def objective(self, orbits: Orbits) -> Objective:
         if self.batches is not None:
-            return FixedBatches(orbits, self.batches, self.temperature)
+            return FixedBatches(orbits, self.batches, self.temperature, self.batch_weights)
         n = orbits.sizes
         scale = 1 / self.temperature
         if self.full_batch:

@@ -1,14 +1,14 @@
 """SupCon on batches that always hold the same classes: only classes that meet in one are compared.
 
-    F = (1/n) sum_B F_B,    F_B = sum_{a in B} q_a log( 1 + sum_{b in B, b != a} (q_b / q_a) e^{t_ab} ),
+    F = sum_B c_B F_B,    F_B = sum_{a in B} q_a log( 1 + sum_{b in B, b != a} (q_b / q_a) e^{t_ab} ),
 
-n batches B, q the proportions within the batch, sum 1: the population limit within each, in which the anchor's own
-class counts 1, so that F is what classes cost each other.  Classes that never meet do not push each other: the slope of
-F by their cosine is 0, and they may share a point however low the temperature.  Batches {1,2,3} and {2,3,4} of equal
-classes: 1 and 4 merge, the three points are a regular simplex, F = log(1 + 2 e^{-3/(2 tau)}).  Derived for this
-project.
+batches B that come with chance c, sum 1, q the proportions within the batch, sum 1: the population limit within each,
+in which the anchor's own class counts 1, so that F is what classes cost each other.  Classes that never meet do not
+push each other: the slope of F by their cosine is 0, and they may share a point however low the temperature.  Batches
+{1,2,3} and {2,3,4} of equal classes: 1 and 4 merge, the three points are a regular simplex, F = log(1 + 2 e^{-3/(2
+tau)}).  Derived for this project.
 
-Symbols: B ``batches``, q ``shares``.
+Symbols: B ``batches``, c ``chances``, q ``shares``.
 """
 
 from __future__ import annotations
@@ -27,16 +27,19 @@ Groups = tuple[tuple[int | str, ...], ...]
 
 
 class FixedBatches(Enumerated):
-    """See the module.  ``batches``: positions of classes, counted from 1."""
+    """See the module.  ``batches``: positions of classes, counted from 1; they come as often as ``weights`` say."""
 
-    def __init__(self, orbits: Orbits, batches: Groups, temperature: float) -> None:
+    def __init__(
+        self, orbits: Orbits, batches: Groups, temperature: float, weights: Sequence[float] | None = None
+    ) -> None:
         p = orbits.proportions[orbits.index]
         member = np.zeros((len(batches), p.size))
         for row, batch in zip(member, batches, strict=True):
             row[[int(a) - 1 for a in batch]] = 1.0
         shares = member * p
         shares /= shares.sum(axis=1, keepdims=True)
-        super().__init__(orbits, shares / len(batches), shares, shares, temperature)
+        chances = np.ones(len(batches)) if weights is None else np.asarray(weights, dtype=np.float64)
+        super().__init__(orbits, shares * (chances / chances.sum())[:, None], shares, shares, temperature)
         self.weights /= self.constant[:, None]
         self.constant = np.ones_like(self.constant)
         met = member.T @ member > 0

@@ -11,7 +11,10 @@ from geomsolve.plots._style import BLUE, DIVERGING, FAINT, GREEN, clipped, loss_
 SHOWN = 40
 """Classes up to which each has its name."""
 
-TITLES = {"anchors": "anchor mass", "denominators": "in denominators"}
+LEVEL = 40
+"""Characters of all names together up to which they stand level."""
+
+TITLES = {"anchors": "anchor mass", "denominators": "in denominators", "batches": "how often it comes"}
 
 
 def figure(answer: dict[str, Any]) -> Any:
@@ -25,7 +28,10 @@ def figure(answer: dict[str, Any]) -> Any:
     names = [clipped(each["name"]) for each in answer["classes"]]
     drawn = Figure(figsize=(5.2, 4.4) if change == "margins" else (6.4, 3.6))
     axes = drawn.add_subplot()
-    if change == "margins":
+    if change == "batches":
+        groups = [" ".join(names[a - 1] for a in group) for group in weights["batches"]]
+        _bars(axes, {"batches": weights["batch_weights"]}, groups, "classes in the batch")
+    elif change == "margins":
         _matrix(drawn, axes, np.array(weights), names)
     else:
         shares = [each["proportion"] for each in answer["classes"]]
@@ -37,15 +43,17 @@ def figure(answer: dict[str, Any]) -> Any:
     return drawn
 
 
-def _bars(axes: Any, series: dict[str, Any], names: list[str]) -> None:
-    """One bar a class for each of the ``series``."""
+def _bars(axes: Any, series: dict[str, Any], names: list[str], what: str = "class") -> None:
+    """One bar a class, or whatever else has ``names``, for each of the ``series``."""
     width = 0.8 / len(series)
     for place, (key, values) in enumerate(series.items()):
         at = np.arange(len(names)) + (place - (len(series) - 1) / 2) * width
-        axes.bar(at, values, width, color=(FAINT, BLUE, GREEN)[place], label=TITLES.get(key, key))
+        color = FAINT if key == "share" else GREEN if place == 2 else BLUE
+        axes.bar(at, values, width, color=color, label=TITLES.get(key, key))
     if len(names) <= SHOWN:
-        axes.set_xticks(np.arange(len(names)), names, rotation=0 if max(map(len, names)) <= 3 else 90)
-    axes.set_xlabel("class")
+        flat = max(map(len, names)) <= 3 or sum(map(len, names)) <= LEVEL
+        axes.set_xticks(np.arange(len(names)), names, rotation=0 if flat else 90)
+    axes.set_xlabel(what)
     axes.legend()
 
 

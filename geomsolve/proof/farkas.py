@@ -5,13 +5,14 @@ and N a basis of the null space of G (see ``solvers/inverse.py``).  Symmetric mu
 
     sum_ab Lambda_ab D_ab(w) > 0  for every w,        N' Lambda N  negative semidefinite
 
-refute that, as <Lambda, N Y N'> = <N' Lambda N, Y> <= 0 for every psd Y.  D is linear in anchor masses w >= 0, sum 1,
-D = sum_a w_a D^a, so that the first is  g_a = sum_b Lambda_ab rate_ab > 0  for every anchor a.  And D_ab > 0 whatever
-is changed, in losses that push every two classes apart, so that Lambda_ab > 0 for every pair will do as well.
+refute that, as <Lambda, N Y N'> = <N' Lambda N, Y> <= 0 for every psd Y.  D is linear in anchor masses, and in how
+often fixed batches come, w >= 0, sum 1: D = sum_i w_i D^i, so that the first is  g_i = sum_ab Lambda_ab D^i_ab > 0  for
+every anchor or batch i.  And D_ab > 0 whatever is changed, in losses that push every two classes apart, so that
+Lambda_ab > 0 for every pair will do as well.
 
 Both are computed here from the multipliers alone, whoever found them.
 
-Symbols: Lambda ``multipliers``, N ``basis``, g ``gains``, rate_ab ``rates`` (force of anchor a on the pair a, b).
+Symbols: Lambda ``multipliers``, N ``basis``, g ``gains``, D^i ``pushes``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ROUNDING = 1e-12
 class Refutation:
     """``multipliers`` (K, K), the least of the gains, the ``largest_eigenvalue`` of N' Lambda N (-inf if N is empty).
 
-    ``anything``: the gains are of any forces that push, not of anchor weights alone.
+    ``anything``: the gains are of any forces that push, not of anchors or batches alone.
     """
 
     multipliers: FloatArray
@@ -62,15 +63,15 @@ class Refutation:
         return max(0.0, self.largest_eigenvalue)
 
 
-def refutation(multipliers: FloatArray, basis: FloatArray, rates: FloatArray | None) -> Refutation:
+def refutation(multipliers: FloatArray, basis: FloatArray, pushes: FloatArray | None) -> Refutation:
     """The two conditions for symmetric ``multipliers`` (K, K) with zero diagonal and a ``basis`` (K, k).
 
-    ``rates`` (K, K) with zero diagonal, scaled to a largest entry of 1; None where forces may be any that push.
+    ``pushes`` (n, K, K) with zero diagonals, of a size of 1; None where forces may be any that push.
     """
-    if rates is None:
+    if pushes is None:
         gains = multipliers[~np.eye(len(multipliers), dtype=bool)]
     else:
-        gains = np.einsum("ab,ab->a", multipliers, rates)
+        gains = np.einsum("ab,nab->n", multipliers, pushes)
     reduced = basis.T @ multipliers @ basis
     largest = float(np.linalg.eigvalsh((reduced + reduced.T) / 2)[-1]) if basis.shape[1] else -np.inf
-    return Refutation(multipliers, float(gains.min()), largest, rates is None)
+    return Refutation(multipliers, float(gains.min()), largest, pushes is None)

@@ -25,13 +25,14 @@ class Design(ClassProblem, LossProblem):
     """Which weights make ``loss`` want the geometry ``target``?
 
     ``Design(props=[0.45, 0.35, 0.2], loss={"name": "supcon", "temperature": 0.5}, change="anchors")``.  ``change`` says
-    what may differ from the loss as it is: how much classes count as anchors, in denominators, both, or margins.
+    what may differ from the loss as it is: how much classes count as anchors, in denominators, both, margins, or which
+    classes are in a batch together and how often; ``batches`` of the loss are then those to choose from.
     """
 
     kind: Literal["design"] = "design"
     target: Literal["simplex"] | Matrix = Field(SIMPLEX, description="simplex, or cosines between the class means")
-    change: Literal["anchors", "denominators", "both", "margins"] = Field(
-        "anchors", description="what is designed: anchor masses, denominators, both or margins of pairs"
+    change: Literal["anchors", "denominators", "both", "margins", "batches"] = Field(
+        "anchors", description="what is designed: anchor masses, denominators, both, margins of pairs or batches"
     )
 
     @field_validator("target", mode="before")

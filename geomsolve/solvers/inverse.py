@@ -10,6 +10,8 @@ N an orthonormal basis of the null space of G and Z_a = sum_b v_b E_ab.
 
     anchors        w: linear in (w, Y), a semidefinite program; a linear one where N is one vector, as for the simplex.
                    Of several solutions one in their midst: class weights and Y as far from singular as can be.
+    batches        how often each of given batches comes: linear likewise, with D^B the forces within a batch.  Of
+                   several solutions one with as many classes in a batch on the average as can be.
     farkas         multipliers that refute every w, or every force whatever is changed (``proof/farkas.py``)
     proportionate  v, or w and v: least squares of 1 - (N Y N')_ab / D_ab with Y = L L', from several starts
     pair_margins   m: for forces T = N Y N' > 0 that cancel, E_ab = 2 tau T_ab / (x_a v_b + x_b v_a) with x = w / Z;
@@ -45,6 +47,9 @@ MATCHED = 1e-10
 NONE = 1e-12
 """Masses up to which a class is no anchor."""
 
+RARE = 1e-7
+"""Chances up to which a batch does not come."""
+
 INNER = 0.1
 """How far below zero N' Lambda N is to be, relative to the least gain, so that a proof survives rounding."""
 
@@ -71,15 +76,52 @@ def _products(basis: FloatArray) -> FloatArray:
     return both
 
 
-def _force_rows(rates: FloatArray) -> FloatArray:
-    """(P, K): the row of a pair times anchor masses is the force D_ab."""
-    n = rates.shape[0]
-    first, second = _pairs(n)
-    rows = np.zeros((first.size, n))
-    place = np.arange(first.size)
-    rows[place, first] = rates[first, second] / 2
-    rows[place, second] = rates[second, first] / 2
+def rows_of(pushes: FloatArray) -> FloatArray:
+    """(P, n): the row of a pair times masses is the force between the pair; ``pushes`` (n, K, K) of a unit of each."""
+    first, second = _pairs(pushes.shape[1])
+    rows: FloatArray = ((pushes[:, first, second] + pushes[:, second, first]) / 2).T
     return rows
+
+
+def each_anchor(rates: FloatArray) -> FloatArray:
+    """``pushes`` (K, K, K) of each anchor: its own row of ``rates`` (K, K)."""
+    pushes: FloatArray = np.eye(len(rates))[:, :, None] * rates
+    return pushes
+
+
+def _sizes(rows: FloatArray) -> FloatArray:
+    """(P, 1): the sum of each row; of a row of nothing, the largest."""
+    sums = rows.sum(axis=1, keepdims=True)
+    sizes: FloatArray = np.where(sums > 0, sums, sums.max())
+    return sizes
+
+
+def batch_chances(pushes: FloatArray, basis: FloatArray, counts: FloatArray) -> FloatArray | None:
+    """c (n,) >= 0, sum 1, under which the forces of batches with ``pushes`` (n, K, K) cancel; None where none was
+    found.  ``counts`` (n,): classes in each batch."""
+    n, k = len(pushes), basis.shape[1]
+    rows = rows_of(pushes)
+    scale = _sizes(rows)
+    rows, products = rows / scale, _products(basis) / scale
+    products = products / np.abs(products).max()
+    cp = load_cvxpy()
+    chances, inner = cp.Variable(n, nonneg=True), cp.Variable((k, k), PSD=True)
+    rules = [rows @ chances == products @ cp.vec(inner, order="C"), cp.sum(chances) == 1]
+    system = np.vstack([np.hstack([rows, -products]), np.concatenate([np.ones(n), np.zeros(k * k)])])
+    wanted = np.concatenate([np.zeros(len(rows)), [1.0]])
+    for _ in attempts(cp.Problem(cp.Maximize(counts @ chances), rules)):
+        found = np.concatenate([chances.value, np.ravel(inner.value)])
+        if not np.all(np.isfinite(found)):
+            continue
+        for least in (RARE, 0.0):
+            kept = np.concatenate([found[:n] > least, np.ones(k * k, dtype=bool)])
+            refined = np.where(kept, found, 0.0)
+            refined[kept] += np.linalg.lstsq(system[:, kept], wanted - system @ refined, rcond=None)[0]
+            left = float(np.abs(wanted - system @ refined).max())
+            if left < MATCHED and refined[:n].min() >= 0:
+                often: FloatArray = refined[:n] / refined[:n].sum()
+                return often
+    return None
 
 
 def anchor_masses(rates: FloatArray, basis: FloatArray, drawn: FloatArray) -> FloatArray | None:
@@ -90,7 +132,7 @@ def anchor_masses(rates: FloatArray, basis: FloatArray, drawn: FloatArray) -> Fl
     n, k = basis.shape
     if k == 0:
         return None
-    rows = _force_rows(rates)
+    rows = rows_of(each_anchor(rates))
     scale = rows.sum(axis=1, keepdims=True)
     rows, products = rows / scale, _products(basis) / scale
     products = products / np.abs(products).max()
@@ -119,7 +161,7 @@ def anchor_masses(rates: FloatArray, basis: FloatArray, drawn: FloatArray) -> Fl
 
 def least_squares_masses(rates: FloatArray, basis: FloatArray) -> FloatArray:
     """w (K,) >= 0, sum 1, whose forces cancel as nearly as a Y that is a multiple of the identity lets them."""
-    rows = _force_rows(rates)
+    rows = rows_of(each_anchor(rates))
     scale = rows.sum(axis=1, keepdims=True)
     k = basis.shape[1]
     one = _products(basis) @ np.eye(k).ravel() if k else np.zeros(len(rows))
@@ -130,21 +172,22 @@ def least_squares_masses(rates: FloatArray, basis: FloatArray) -> FloatArray:
     return masses
 
 
-def farkas(basis: FloatArray, rates: FloatArray | None) -> FloatArray | None:
+def farkas(basis: FloatArray, pushes: FloatArray | None) -> FloatArray | None:
     """Multipliers (K, K) for ``proof/farkas.py``, rounded to :data:`DIGITS`; None where no solver left any.
 
-    ``rates`` (K, K), or None for any forces that push.
+    ``pushes`` (n, K, K), or None for any forces that push.
     """
     n, k = basis.shape
     first, second = _pairs(n)
-    scale = np.ones(first.size) if rates is None else 2 * _force_rows(rates).sum(axis=1)
+    rows = None if pushes is None else rows_of(pushes)
+    scale = np.ones(first.size) if rows is None else 2 * _sizes(rows)[:, 0]
     cp = load_cvxpy()
     scaled, least = cp.Variable(first.size), cp.Variable()
     rules = [cp.abs(scaled) <= 1]
-    if rates is None:
+    if rows is None:
         rules.append(scaled >= least)
     else:
-        rules.append((_force_rows(rates).T * 2 / scale) @ scaled >= least)
+        rules.append((rows.T * 2 / scale) @ scaled >= least)
     if k:
         products = _products(basis) / scale[:, None]
         size = float(np.abs(products).max())

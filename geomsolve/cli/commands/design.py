@@ -28,6 +28,7 @@ NOUNS = {
     "denominators": "denominators",
     "both": "class weights and denominators",
     "margins": "margins",
+    "batches": "batches",
 }
 
 SHOWN = 20
@@ -57,9 +58,10 @@ MOVED = 1e-9
 def command(output: Output, **flags: Any) -> int:
     """Which weights make a loss want this geometry?
 
-    Finds class weights of the anchors, weights in the denominators, both, or margins of pairs under which the wanted
-    arrangement of the class means is the optimum, and proves it by feeding them back; or proves that no class weights
-    do, and shows the nearest that was found.
+    Finds class weights of the anchors, weights in the denominators, both, margins of pairs, or which classes are in a
+    batch together and how often, under which the wanted arrangement of the class means is the optimum, and proves it by
+    feeding them back; or proves that none do, and shows the nearest that was found. For batches, --batches are those
+    to choose from (default: any).
     """
     problem = Design(**split_loss(flags))
     output.notify(problem)
@@ -115,7 +117,9 @@ def sentence(report: DesignReport) -> str:
         return f"With these {noun} {loss} wants {wanted(report)}{angle if 'simplex' in wanted(report) else ''}."
     none = report.refutation
     if isinstance(none, Refutation) and none.anything:
-        return f"No weights, denominators or margins make {wanted(report)} the optimum of {loss}."
+        return f"No weights, denominators, margins or batches make {wanted(report)} the optimum of {loss}."
+    if report.problem["change"] == "batches" and "batches" in report.problem["loss"]:
+        noun = "batches among those given"
     if none is not None:
         return f"No {noun} make {wanted(report)} of these {k} classes the optimum of {loss}."
     return f"No {noun} were found that make {wanted(report)} of these {k} classes the optimum of {loss}."
@@ -142,6 +146,7 @@ def how_sure(report: DesignReport) -> str:
     if none is None:
         looked = "" if report.problem["change"] != "margins" else " Margins beyond 4 are not looked for."
         return f"That there are none is not proven.{looked}"
+    each = "batch" if report.problem["change"] == "batches" else "anchor"
     if none.anything:
         lowest = float(np.linalg.eigvalsh(report.target)[0])
         hint = f" If the target is rounded, give more digits: its smallest eigenvalue is {lowest:.1g}."
@@ -149,17 +154,21 @@ def how_sure(report: DesignReport) -> str:
             "Proven: the loss pushes every two classes apart, whatever counts how much, and at this target such forces "
             "cannot cancel. It is a Farkas certificate, recomputed from the rounded multipliers; --json has them."
         ) + (hint if EXACT < lowest < ROUNDED else "")
+    cancelling = f"forces that cancel sum to no more than 0 (largest eigenvalue {number(none.largest_eigenvalue, 3)})"
+    if not np.isfinite(none.largest_eigenvalue):
+        cancelling = "at this target no forces cancel, as it leaves out no dimension"
     return (
-        "Proven: there are multipliers of the pairs with which the forces of every anchor sum to more than 0 (at least "
-        f"{number(none.least_gain, 3)}), while forces that cancel sum to no more than 0 (largest eigenvalue "
-        f"{number(none.largest_eigenvalue, 3)}). It is a Farkas certificate, recomputed from the rounded multipliers; "
-        "--json has them."
+        f"Proven: there are multipliers of the pairs with which the forces of every {each} sum to more than 0 "
+        f"(at least {number(none.least_gain, 3)}), while {cancelling}. It is a Farkas certificate, recomputed from the "
+        "rounded multipliers; --json has them."
     )
 
 
 def other_ways(report: DesignReport) -> str:
     """Which change has an answer where this one has none."""
-    if report.structure.kind != "regular simplex" or report.problem["change"] in ("both", "margins"):
+    if report.problem["change"] == "batches" and "batches" in report.problem["loss"]:
+        return "Other batches may: without --batches every group of classes is one to choose from."
+    if report.structure.kind != "regular simplex" or report.problem["change"] not in ("anchors", "denominators"):
         return ""
     return "Class weights and denominators together (--change both), or margins, make classes of any sizes a simplex."
 
@@ -175,10 +184,17 @@ def parts_of(change: str, weights: Any) -> dict[str, Any]:
 
 
 def weight_table(report: DesignReport, parts: dict[str, Any]) -> Table | str:
-    """A row a class: share, anchor mass with the weight of each of its samples, denominator; or the margins."""
+    """A row a class: share, anchor mass with the weight of each of its samples, denominator; or the margins; or a row a
+    batch."""
     if len(report.names) > SHOWN:
         return ""
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
+    if "batches" in parts:
+        table.add_column("classes in the batch")
+        table.add_column("how often", justify="right")
+        for group, often in zip(parts["batches"], parts["batch_weights"], strict=True):
+            table.add_row(", ".join(report.names[a - 1] for a in group), number(often))
+        return table
     columns: dict[str, Any] = {"share": report.proportions}
     if "margins" in parts:
         columns = {f"margin to {name}": parts["margins"][:, a] for a, name in enumerate(report.names)}
@@ -208,7 +224,7 @@ def to_use(report: DesignReport) -> Iterator[str]:
     loss: dict[str, Any] = {**report.problem["loss"], **given}
     yield "\nAs a list:"
     for name, values in parts.items():
-        yield f"  {name}: {written(rounded(values))}"
+        yield f"  {name.replace('_', ' ')}: {written(rounded(values))}"
     yield "As YAML, in a problem file:"
     yield "  loss:"
     for key, value in loss.items():
@@ -216,7 +232,9 @@ def to_use(report: DesignReport) -> Iterator[str]:
             yield f"    {key}: {yaml(value)}"
     yield "As a torch tensor:"
     for name, values in parts.items():
-        factor = values if name == "margins" else values / drawn(report)
+        if name not in TENSORS:
+            continue
+        factor = values if name in ("margins", "batch_weights") else values / drawn(report)
         yield f"  {TENSORS[name][0]} = torch.tensor({nested(rounded(factor))})  # {TENSORS[name][1]}"
     classes: dict[str, Any] = {
         key: report.problem[key] for key in ("props", "counts", "labels", "dataset", "names") if key in report.problem
@@ -232,6 +250,7 @@ def to_use(report: DesignReport) -> Iterator[str]:
 TENSORS = {
     "anchors": ("class_weight", "the loss of each anchor times that of its class"),
     "denominators": ("denominator_weight", "each term of a denominator times that of its class"),
+    "batch_weights": ("batch_weight", "how often each batch comes: torch.multinomial(batch_weight, 1) chooses one"),
     "margins": ("margin", "added to the cosine of anchor and term, before dividing by the temperature"),
 }
 
@@ -240,6 +259,8 @@ def rounded(values: Any) -> Any:
     """Numbers as they are printed: rounded, as nested tuples."""
     if isinstance(values, (tuple, list, np.ndarray)):
         return tuple(rounded(x) for x in values)
+    if isinstance(values, int):
+        return values
     return float(f"{values:.{DIGITS}g}")
 
 

@@ -31,7 +31,8 @@ def experiment(loss: SupCon, population: Population) -> Experiment:
     rebalance, p = loss.rebalance, population.proportions.cpu().numpy()
     drawn = replace(population, proportions=torch.as_tensor(rebalance.drawn(p), device=population.device))
     if loss.batches is not None:
-        return FixedBatches(population, loss.temperature, [[int(a) - 1 for a in batch] for batch in loss.batches])
+        batches = [[int(a) - 1 for a in batch] for batch in loss.batches]
+        return FixedBatches(population, loss.temperature, batches, loss.batch_weights)
     on_batches = _on_batches(loss, population)
     if on_batches is not None:
         return on_batches
