@@ -349,7 +349,13 @@ def refuted(task: Task, basis: FloatArray) -> Refutation | UnequalMasses | None:
 
 
 def is_simplex(task: Task) -> bool:
-    """Whether the target is a regular simplex, and nothing in the loss tells its pairs apart."""
+    """Whether the target is a regular simplex, nothing in the loss tells its pairs apart, and its slopes are those of
+    the formula that ``proof/equal_masses.py`` is about."""
+    w, v = _now(task)
+    slopes = w[:, None] * inverse.shares(np.exp(logits(task)), v) / task.loss.parameters()["temperature"]
+    found = task.loss.objective(task.orbits).gradient(task.target)
+    if not np.allclose(found, slopes * (1 - np.eye(w.size)) + np.diag(np.diag(found)), rtol=1e-9, atol=0.0):
+        return False
     even = np.ptp(logits(task)[~np.eye(task.p.size, dtype=bool)]) <= ROUNDED
     return bool(even) and abs(float(task.target[0, 1]) - simplex_cosine(task.p.size)) <= ROUNDED
 
