@@ -381,6 +381,9 @@ def test_balanced_classes_and_the_limit_in_words(run):
     shown = run("threshold", "--counts", "9,9,1,1", "--loss", "cross-entropy", "--over", "imbalance")
     assert shown.code == 0
     assert "No merger can occur: without weight decay every class keeps the same margin" in shown.stdout
+    shown = run("threshold", "--counts", "9,9,1,1", "--loss", "cross-entropy", "--over", "regularisation").stdout
+    assert "From weight decay of 0.05 on, cross-entropy puts the features and classifiers of classes 3 and 4" in shown
+    assert "0.15   1, 2, 3 and 4 (all features are 0)" in shown
 
 
 @pytest.mark.slow
@@ -406,7 +409,10 @@ def test_pictures(run, tmp_path):
         (("imbalance", "--solver", "conic"), "--solver: "),
         (("imbalance", "-t", "0.5"), "--temperature: the loss cross-entropy does not use this"),
         (("threshold",), "--over: the loss cross-entropy has no temperature"),
-        (("threshold", "--over", "regularisation", "--ufm", "seli"), "--ufm: this form has no weight"),
+        (
+            ("threshold", "--over", "regularisation", "--constraint", "budget:5,1"),
+            "--constraint: this form has no weight",
+        ),
         (("levels", "--batch", "64"), "--loss: cross-entropy has features and classifiers"),
         (("sweep", "--over", "regularise=.1,.2"), "--loss: cross-entropy has features and classifiers"),
         (("advise",), "--loss: cross-entropy has features and classifiers"),
@@ -422,6 +428,25 @@ def test_refused_in_one_message(run, arguments, words):
     assert shown.stdout == ""
     assert words in shown.stderr
     assert shown.stderr.count("\n") == 1
+
+
+def test_files_are_checked_before_anything_is_solved(run, tmp_path):
+    """Each document is wrong in its own way, and is told so with its place."""
+    file = tmp_path / "a.yaml"
+    loss = 'loss: {name: cross-entropy, constraint: "budget:5,1"}'
+    head = "counts: [6, 6, 2, 2]"
+    file.write_text(
+        f"kind: threshold\n{head}\nover: regularisation\n{loss}\n---\n"
+        f"kind: threshold\n{head}\n{loss}\n---\n"
+        f"kind: levels\nclasses: 4\nbatch: 8\n{loss}\n---\n"
+        "kind: check\ncounts: [6, 2]\nloss: cross-entropy\n---\n"
+        "kind: imbalance\nprops: [0.5, 0.5]\nloss: {name: cross-entropy, regularise: 1}\n"
+    )
+    shown = run("validate", file)
+    assert shown.code == 2
+    text = shown.stdout + shown.stderr
+    for words in ("no weight of a regulariser", "no temperature", "one set of points", "has no end", "by counts"):
+        assert text.count(words) == 1, words
 
 
 def test_weight_decay_needs_counts():

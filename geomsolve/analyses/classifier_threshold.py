@@ -54,24 +54,30 @@ class Meeting:
 
 def classifier_threshold(problem: Threshold, loss: ClassifierLoss) -> ThresholdReport:
     """Answer the question of :class:`Threshold` for a loss of features and classifiers."""
-    ways = {"regularisation": over_regularisation, "imbalance": over_imbalance}
-    if problem.over not in ways:
+    validate(problem, loss)
+    return over_regularisation(problem, loss) if problem.over == "regularisation" else over_imbalance(problem, loss)
+
+
+def validate(problem: Threshold, loss: ClassifierLoss) -> None:
+    """Raise :class:`InputError` for a path that the loss does not have, or classes that it cannot be taken for."""
+    if problem.over not in ("regularisation", "imbalance"):
         raise InputError(
             f"the loss {loss.name} has no {problem.over}; its classes merge over imbalance or regularisation",
             field="over",
         )
-    return ways[problem.over](problem, loss)
+    if problem.over == "regularisation":
+        if "constraint" in loss.parameters():
+            raise InputError("this form has no weight of a regulariser; leave it out", field="loss.constraint")
+        loss = loss.replace(regularise=1.0)
+    loss.program(loss.orbits(problem.proportions, problem.class_counts))
 
 
 def over_regularisation(problem: Threshold, loss: ClassifierLoss) -> ThresholdReport:
     """Where along the weight of the regulariser; exact."""
-    for form in ("constraint", "ufm"):
-        if problem.loss.parameters.get(form) is not None:
-            raise InputError("this form has no weight of a regulariser; leave it out", field=f"loss.{form}")
     weight = loss.parameters().get("regularise")
-    loss = loss.replace(regularise=weight or 1.0)
-    orbits = loss.orbits(problem.proportions, problem.class_counts)
-    program = program_of(loss, orbits, field=problem.source)
+    weighed = loss.replace(regularise=weight or 1.0)
+    orbits = weighed.orbits(problem.proportions, problem.class_counts)
+    program = program_of(weighed, orbits, field=problem.source)
     whole = tuple(range(orbits.n_orbits))
     found = [Meeting(at, True, whole if g is None else (g,)) for at, g in thresholds(program) if at > 0]
     end = found[-1].at
@@ -171,7 +177,7 @@ def report_of(
         collapsed = bool(state["groups"])
     stated = problem.over == "imbalance" or "regularise" in problem.loss.parameters
     return ThresholdReport(
-        problem=understood(problem, loss={**loss.written, **({} if stated else {"regularise": None})}),
+        problem=understood(problem, loss=loss.written),
         names=names,
         proportions=problem.proportions,
         over=problem.over,

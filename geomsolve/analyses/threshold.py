@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from geomsolve.analyses.classifier_threshold import classifier_threshold
+from geomsolve.analyses.classifier_threshold import validate as validate_classifiers
 from geomsolve.analyses.determined import settled_window
 from geomsolve.analyses.merging import PARTIAL_ORBITS, merging_path
 from geomsolve.analyses.named import loss_of
@@ -226,6 +227,7 @@ def validate(problem: Threshold) -> None:
     """InputError for what the loss knows to be wrong, without looking for a threshold."""
     loss = loss_of(problem)
     if isinstance(loss, ClassifierLoss):
+        validate_classifiers(problem, loss)
         return
     path = path_over(problem.over, loss, Classes(problem.proportions, problem.class_counts))
     path.at(path.scan[0])

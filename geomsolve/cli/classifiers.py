@@ -213,7 +213,7 @@ def show_threshold(report: ThresholdReport, screen: Console, *, quiet: bool) -> 
         screen.print(table)
     if report.threshold is not None:
         place = "Alike classes share a point exactly where their pull apart there, in closed form, is at most "
-        if "regularise" in report.problem["loss"]:
+        if "constraint" not in report.problem["loss"]:
             screen.print(f"{place}the weight decay.")
         else:
             screen.print(f"{place}the multiplier of the budget, which is solved for.")

@@ -54,7 +54,8 @@ def command(output: Output, **flags: Any) -> int:
 
     Under imbalance a contrastive loss may put all classes but the largest at one point, where no classifier tells
     them apart. This finds the temperature, the share of the largest class, the batch size or the number of
-    negatives at which that begins, and which classes merge on the way.
+    negatives at which that begins, and which classes merge on the way. With --loss cross-entropy it finds the weight
+    decay (--over regularisation) or the ratio of class sizes (--over imbalance) at which alike classes merge.
     """
     problem = Threshold(**split_loss(flags))
     output.notify(problem)
