@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
@@ -154,6 +155,15 @@ def test_every_command_about_classes_takes_labels(files, run, command):
     shown = run(command, "--labels", "@y.txt", *more, "--json")
     assert shown.code == 0
     assert shown.json["problem"]["labels"] == "@y.txt"
+
+
+def test_labels_on_standard_input(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("cat\ncat\n\ndog\n"))
+    assert Imbalance(labels="-").class_counts == (2, 1)
+    for text in ("", "\n", "cat\n"):
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        with pytest.raises(InputError, match="there are no labels" if not text.strip() else "all labels are 'cat'"):
+            Imbalance(labels="-")
 
 
 def test_labels_do_not_make_samples_their_own_classes(files):

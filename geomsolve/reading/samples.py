@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MISSING = ("", "?", "-", "n/a", "na", "nan", "none", "null", "unknown", "<na>")
 """Labels that may mean that there is none, in small letters."""
 
+NONE = "there are no labels; give one a sample, or a file with them"
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -56,6 +58,8 @@ def read_samples(value: Any, base: Path | None = None) -> Samples:
     if isinstance(value, Samples):
         return value
     found = _of_text(value, base) if isinstance(value, str) or hasattr(value, "__fspath__") else _of_sequence(value)
+    if not found.names:
+        raise InputError(NONE)
     if len(found.names) < 2:
         raise InputError(f"all labels are {found.names[0]!r}; one class has no geometry")
     return found
@@ -70,7 +74,7 @@ def _of_text(value: Any, base: Path | None) -> Samples:
         return _of_file(text[1:], base, text)
     labels = _split(text)
     if not any(labels):
-        raise InputError("there are no labels; give one a sample, or a file with them")
+        raise InputError(NONE)
     if len(labels) < 2 or is_file((base or Path()) / text):
         return _of_file(text, base, text)
     if all(re.fullmatch(r".*\S\s*[:=]\s*[0-9._]+%?", label) for label in labels):
