@@ -253,8 +253,9 @@ def how_sure(report: AdviseReport) -> list[str]:
         kept, others = holds_for(assumption)
         whose = "All this holds" if len(rows) == len(report.options) else f"That of {listing(rows)} holds"
         lines.append(f"{whose}{kept}.{others}")
-    if not all(option.fixed or option.unsolved for option in report.options):
-        lines.append("Open: the loss fixes no angle, as it is equally content with many geometries, or hardly has any.")
+    free = [flags_of(option.change) for option in report.options if not (option.fixed or option.unsolved)]
+    if free:
+        lines.append(f"Open: {listing(free)} fixes no angle: the loss is as content with many geometries as with one.")
     if report.problem.get("dim") is None:
         used = "one is" if report.now.rank == 1 else f"{report.now.rank:,} are"
         lines.append(f"More dimensions of the embedding change nothing: {used} all that is used.")
