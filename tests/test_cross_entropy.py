@@ -350,6 +350,16 @@ def test_very_large_budgets_keep_their_digits():
     assert report.classifiers.structure.simplex_distance < 0.05
 
 
+@pytest.mark.parametrize("counts", [[7, 2, 1], [5, 5, 5], [7, 1, 1, 1], [4, 4, 1, 1]], ids=str)
+def test_very_small_budgets_are_linear(counts):
+    """F = log K - r |D|, D = diag(p) (1/K - I) the slope at no logits: a small budget goes where D is largest."""
+    k, p = len(counts), np.array(counts) / sum(counts)
+    slope = p[:, None] * (1 / k - np.eye(k))
+    report = answer(counts, constraint="budget:1e-6,1e-6")
+    assert report.certified
+    assert report.value == pytest.approx(math.log(k) - k * 1e-6 * np.linalg.norm(slope, 2), abs=1e-10)
+
+
 # --- the command as a user runs it ------------------------------------------------------------------------------------
 
 ASKED = ("--counts", "100,100,10,10", "--loss", "cross-entropy")

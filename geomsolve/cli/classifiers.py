@@ -19,6 +19,9 @@ from geomsolve.words import counted, listing, number, rounded
 MOST_ROWS = 24
 """Classes up to which lengths are shown for each."""
 
+MOST_GROUPS = 4
+"""Groups that share a point of which each is named."""
+
 LENGTHS = {
     "regularise": "Lengths are those for equal weight decay on features and classifiers; only the product of the two "
     "decides the angles.",
@@ -81,6 +84,8 @@ def sentence(report: ClassifierReport) -> str:
         parts = [
             f"classes {listing(group)} at {'0' if set(group) <= zero else 'one point'}" for group in report.groups()
         ]
+        if len(parts) > MOST_GROUPS:
+            parts = [*parts[: MOST_GROUPS - 1], f"{len(parts) - MOST_GROUPS + 1} more groups at one point each"]
         if not parts:
             parts = [f"class {listing(sorted(zero))} at 0"]
         return f"Minority collapse: {loss} puts the classifiers of {', and '.join(parts)}, and so their features."

@@ -247,12 +247,17 @@ def within(program: Budget) -> tuple[Cross, int]:
 
     radius, steps = program.radius, 0
     last = program.equal.scaled(radius / program.equal.nuclear)
+    seen: dict[float, float] = {}
 
     def excess(log_weight: float, goal: float = ROUGH) -> float:
         nonlocal last, steps
         last, more = penalised(program, exp(log_weight), last if last.nuclear > 0 else None, goal=goal)
         steps += more
-        return last.nuclear / radius - 1
+        seen[log_weight] = last.nuclear / radius - 1
+        return seen[log_weight]
+
+    def known(log_weight: float) -> float:
+        return seen[log_weight] if log_weight in seen else excess(log_weight)
 
     size = program.evaluate(last)[1].operator
     if not size > LEAST:
@@ -268,14 +273,22 @@ def within(program: Budget) -> tuple[Cross, int]:
             ends[1] = excess(high)
         else:
             break
-    root = float(brentq(excess, low, high, xtol=1e-6)) if ends[0] > 0 > ends[1] else low
+    root = float(brentq(known, low, high, xtol=1e-6)) if ends[0] > 0 > ends[1] else low
     off = excess(root, PRECISE)
     slope = (ends[1] - ends[0]) / (high - low) if high > low else -1.0
+    found = [last]
     for _ in range(SECANTS):
-        if abs(off) <= PRECISE:
+        step = -off / slope if slope else 0.0
+        if abs(off) <= PRECISE or not low - stride <= root + step <= high + stride:
             break
-        step = -off / slope
         root, before = root + step, off
         off = excess(root, PRECISE)
+        found.append(last)
         slope = (off - before) / step if step and off != before else slope
-    return last.scaled(radius / last.nuclear), steps
+    u, _, v = np.linalg.svd(program.evaluate(program.equal.scaled(0.0))[1].quotient)
+    found += [
+        program.equal,
+        Cross(-np.outer(u[:, 0], v[0]), 0 * last.contrast, last.times),
+    ]  # best for no budget at all
+    within_it = [blocks.scaled(radius / blocks.nuclear) for blocks in found if blocks.nuclear > 0]
+    return min(within_it, key=lambda blocks: certify_peeled(program, blocks).gap), steps
