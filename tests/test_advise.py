@@ -160,8 +160,9 @@ def test_changes_that_a_loss_does_not_take_are_left_out():
     assert keys <= {"temperature", "negatives", "loss", "merge"}
     batches = solve(Advise(props=RARE, loss={"name": "supcon", "temperature": 1, "batch": 16}))
     keys = {key for found in batches.options for key in found.change}
-    assert {"batch", "views", "sampler"} <= keys
-    assert not {"denominator", "logit_adjust"} & keys  # they are for the population limit
+    assert {"batch", "views", "sampler", "denominator", "logit_adjust"} <= keys
+    whole = solve(Advise(counts=(95, 3, 2), loss={"name": "supcon", "temperature": 1, "full_batch": True}))
+    assert not {"sampler", "denominator", "logit_adjust"} & {key for found in whole.options for key in found.change}
 
 
 def test_a_geometry_that_a_loss_does_not_fix_helps_nobody(five):
