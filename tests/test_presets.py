@@ -275,6 +275,8 @@ def test_paco_is_refused_with_its_reason(run, tmp_path):
     listed = run("list", "losses", "--json").json
     assert [row["name"] for row in listed["unsolved"]] == ["paco"]
     assert "no function of the cosines" in listed["unsolved"][0]["reason"]
+    assert "PaCo is not solved" in run("imbalance", "--props", "0.7,0.3", "--loss", "PaCo").stderr
+    assert "is not solved" in run("levels", "--classes", 3, "--batch", 8, "--loss", "ParametricContrastive").stderr
     assert "Not solved: paco" in run("list", "losses").stdout
     file = tmp_path / "a.yaml"
     file.write_text("kind: imbalance\nprops: [0.7, 0.3]\nloss: paco\n")

@@ -216,12 +216,16 @@ register = REGISTRY.register
 
 @dataclass(frozen=True)
 class Unsolved:
-    """A published loss whose optimum is no question about cosines of classes; ``reason`` says why, and what to ask."""
+    """A published loss whose optimum is no question about cosines of classes; ``reason`` says why, and what to ask.
+
+    ``also``: other spellings of its name.
+    """
 
     name: str
     summary: str
     source: str
     reason: str
+    also: tuple[str, ...] = ()
 
 
 UNSOLVED: dict[str, Unsolved] = {}
@@ -230,7 +234,7 @@ UNSOLVED: dict[str, Unsolved] = {}
 def unsolved(loss: Unsolved) -> Unsolved:
     """Make a loss known that is refused by name, with its reason."""
     UNSOLVED[loss.name] = loss
-    REGISTRY.explain([loss.name], f"is not solved: {loss.reason}")
+    REGISTRY.explain([loss.name, *loss.also], f"is not solved: {loss.reason}")
     return loss
 
 

@@ -25,6 +25,7 @@ PACO = unsolved(
     Unsolved(
         name="paco",
         summary="SupCon with the logits of a linear classifier in every denominator",
+        also=("parametric-contrastive", "parametric-contrastive-learning"),
         source="Cui et al. 2021 (parametric contrastive learning)",
         reason=(
             "its class centres are a linear classifier on another layer, of free length, so the loss is no function of "

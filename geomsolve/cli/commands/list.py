@@ -35,7 +35,11 @@ def command(what: str, as_json: bool, no_color: bool) -> None:
         for d in map(dataset, EXAMPLES):
             counts = {"samples": sum(d.counts), "largest": max(d.counts), "smallest": min(d.counts)}
             rows.append({"name": d.name, "classes": len(d.counts), **counts, "source": d.source})
-    refused = [vars(UNSOLVED[name]) for name in sorted(UNSOLVED)] if what == "losses" else []
+    refused = (
+        [{**vars(UNSOLVED[name]), "also": list(UNSOLVED[name].also)} for name in sorted(UNSOLVED)]
+        if what == "losses"
+        else []
+    )
     if as_json:
         unsolved = {"unsolved": refused} if what == "losses" else {}
         click.echo(to_json({**head("list"), "problem": {"what": what}, what: rows, **unsolved}))
