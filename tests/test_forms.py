@@ -351,6 +351,14 @@ def test_a_misspelled_name_is_guessed(name, meant):
     assert f"did you mean {meant!r}?" in LOSSES.unknown(name, field="loss.name").message
 
 
+def test_the_list_has_what_libraries_say(run):
+    rows = {row["name"]: row for row in run("list", "losses", "--json").json["losses"]}
+    assert "triplet-margin" in rows["triplet"]["also"]
+    assert "multiple-negatives-ranking" in rows["infonce"]["also"]
+    assert "mnrl" not in rows["infonce"]["also"]
+    assert "what else libraries call each" in run("list", "weightings").stdout
+
+
 def test_a_weighting_of_another_kind_says_so(run):
     assert "SimCLR is no weighting but a loss over classes" in run("realizable", "--weighting", "SimCLR").stderr
     assert "is not contrastive over classes" in run("realizable", "--weighting", "vicreg").stderr

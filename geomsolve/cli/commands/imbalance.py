@@ -62,7 +62,7 @@ def command(output: Output, check: bool, **flags: Any) -> int:
     """Which geometry does this loss want for these class proportions?
 
     Prints the optimal arrangement of the class means, named and as a grid of cosines and angles, with a
-    proof that no embedding has a lower loss. Classes are given by --props, --counts or --dataset. With --loss
+    proof that no embedding has a lower loss. Classes are given by --props, --counts, --labels or --dataset. With --loss
     cross-entropy it prints that of classifiers, too.
     """
     problem = Imbalance(**split_loss(flags))

@@ -58,10 +58,10 @@ def command(output: Output, **flags: Any) -> int:
     Prints what the loss is worth when all embeddings coincide (total collapse), for untrained embeddings (a random
     start) and at the best any embedding can do, with a proof, and says where your value lies.
 
-    --classes alone means balanced batches. With --props, --counts or --dataset batches are random. Losses without
-    labels (simclr, clip, mnrl, or infonce, dcl, nt-xent and sigmoid without classes) take every sample for its own
-    class. Batches are drawn without replacement where counts are known, as data loaders do; --replacement yes draws
-    them with. An anchor without a positive counts as 0; --reduction mean-nonzero averages over the others, as
+    --classes alone means balanced batches. With --props, --counts, --labels or --dataset batches are random. Losses
+    without labels (simclr, clip, mnrl, moco, or infonce, dcl, nt-xent and sigmoid without classes) take every sample
+    for its own class. Batches are drawn without replacement where counts are known, as data loaders do; --replacement
+    yes draws them with. An anchor without a positive counts as 0; --reduction mean-nonzero averages over the others, as
     pytorch-metric-learning does.
 
     --find tells at which batch size, temperature, base temperature, bias or number of negatives --loss-value is a

@@ -23,12 +23,14 @@ from geomsolve.report import head
 def command(what: str, as_json: bool, no_color: bool) -> None:
     """List what is built in, each with its source or an example."""
     rows: list[dict[str, Any]] = []
+    spelled: dict[str, list[str]] = {}
     if what in ("losses", "weightings"):
         known = {**LOSSES, **PAIR_LOSSES} if what == "losses" else WEIGHTINGS
         for name, cls in sorted(known.items()):
             others = {"aliases": [alias.name for alias in getattr(cls, "aliases", ())]} if what == "losses" else {}
             flags = [declared.flags[-1] for declared in cls.takes().values()]
             rows.append({"name": name, "summary": cls.summary, **others, "flags": flags, "source": cls.source})
+            spelled[name] = sorted(set(cls.spellings()) - set(cls.spellings().values()))
     elif what == "labels":
         rows += [{"name": g.name, "example": g.example, "summary": g.summary} for g in GENERATORS.values()]
     else:
@@ -42,7 +44,8 @@ def command(what: str, as_json: bool, no_color: bool) -> None:
     )
     if as_json:
         unsolved = {"unsolved": refused} if what == "losses" else {}
-        click.echo(to_json({**head("list"), "problem": {"what": what}, what: rows, **unsolved}))
+        whole = [{**row, "also": spelled[row["name"]]} if row["name"] in spelled else row for row in rows]
+        click.echo(to_json({**head("list"), "problem": {"what": what}, what: whole, **unsolved}))
         return
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for key, value in rows[0].items():
@@ -53,6 +56,10 @@ def command(what: str, as_json: bool, no_color: bool) -> None:
     screen.print(table)
     for row in refused:
         screen.print(f"\nNot solved: {row['name']}, {row['summary']} ({row['source']}): {row['reason']}.")
+    if spelled:
+        screen.print(
+            "\nCapital letters and signs in names count for nothing; --json has what else libraries call each."
+        )
     if what == "datasets":
         click.echo("cifar10-lt and cifar100-lt take any imbalance factor: cifar10-lt:37.")
 
