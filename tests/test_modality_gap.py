@@ -8,6 +8,7 @@ from math import exp, log, sqrt
 import numpy as np
 import pytest
 
+from geomsolve import Crossmodal, solve
 from geomsolve.analyses.attainable import attainable
 from geomsolve.analyses.modality_gap import modality_gap, sides_of
 from geomsolve.gram.orbits import Orbits
@@ -16,9 +17,11 @@ from geomsolve.objectives.cross import Joint
 from geomsolve.pair_losses import make_pair_loss
 from geomsolve.proof.modality_gap import excess, forced, missing, optimal_range, prices, tilted
 from geomsolve.proof.paired_face import is_only_optimum
+from geomsolve.report import Proof
 from geomsolve.solvers.leaning import solve_leaning
 from geomsolve.solvers.two_sides import solve_two_sides
 
+UNKNOWN = Proof(0.0, 0.0, 0.0, certified=True)
 JOINT = np.array([[0.3, 0.02, 0.02, 0.06], [0.01, 0.2, 0.02, 0.07], [0.02, 0.03, 0.18, 0.07]])
 
 
@@ -75,7 +78,7 @@ def test_tilting_and_the_programs_at_the_floor_agree():
     by_tilting = optimal_range(sides, solve, optimum)
     assert by_tilting.high == pytest.approx(widest, abs=1e-6)
     attained = attainable(loss, joint, sides.objective.value(optimum.cross))
-    found = modality_gap(loss, joint, sides.objective, optimum, attained, only=False, gap=1.5)
+    found = modality_gap(loss, joint, sides.objective, optimum, attained, UNKNOWN, gap=1.5)
     assert found.exact
     assert (found.low, found.high) == (0, pytest.approx(widest, abs=1e-8))
     assert widest == pytest.approx(1.354049206, abs=1e-9)
@@ -164,7 +167,7 @@ def test_captions_that_are_alike_may_lie_around_their_mean():
         sides, optimum, _ = set_up(loss, joint)
         attained = attainable(loss, joint, sides.objective.value(optimum.cross))
         assert attained.reached
-        found.append(modality_gap(loss, joint, sides.objective, optimum, attained, only=False, gap=None))
+        found.append(modality_gap(loss, joint, sides.objective, optimum, attained, UNKNOWN, gap=None))
     assert found[0].low == pytest.approx(found[1].low, abs=1e-6)
     assert found[0].high == pytest.approx(found[1].high, abs=1e-6)
 
@@ -224,3 +227,19 @@ def test_many_kinds_of_points_have_no_price(run):
     ended = run("crossmodal", "--counts", ",".join(str(n) for n in range(1, 41)), "--gap", 0.5)
     assert ended.code == 2
     assert "at most 48 images and texts that differ; there are 80" in " ".join(ended.stderr.split())
+
+
+def test_a_loss_that_is_the_same_everywhere_allows_every_gap():
+    report = solve(Crossmodal(pairs=[[1, 1], [1, 1], [1, 1]], loss={"name": "cosine-softmax", "temperature": 0.3}))
+    assert report.modality_gap["low"] == 0
+    assert report.modality_gap["high"] == pytest.approx(2, abs=1e-8)
+
+
+def test_an_optimum_that_is_not_proven_has_no_range_of_its_own():
+    """Of a geometry above the optimum it is not said that no other is optimal, even where its forces say so."""
+    loss, joint = clip(1.0), Joint.of(JOINT)
+    sides, optimum, _ = set_up(loss, joint)
+    attained = attainable(loss, joint, sides.objective.value(optimum.cross))
+    near = Proof(-0.4023, -0.4024, 1e-4, certified=False)
+    found = modality_gap(loss, joint, sides.objective, optimum, attained, near, gap=None)
+    assert found.low < found.value < found.high

@@ -134,7 +134,9 @@ def crossmodal(problem: Crossmodal) -> CrossmodalReport:
     if attained is None:
         gap = ModalityGap.alone(joint, objective, gram)
     else:
-        gap = modality_gap(loss, joint, objective, gram, attained, only=unique, gap=problem.gap, seed=problem.seed)
+        gap = modality_gap(
+            loss, joint, objective, gram, attained, Proof.of(proof, unique), gap=problem.gap, seed=problem.seed
+        )
     return CrossmodalReport(
         problem=understood(problem, loss=loss.among(joint).written),
         proof=Proof.of(proof, unique),

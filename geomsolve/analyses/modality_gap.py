@@ -28,14 +28,18 @@ from geomsolve.proof.modality_gap import (
     prices,
 )
 from geomsolve.proof.paired_face import is_only_optimum
+from geomsolve.report import Proof
 from geomsolve.solvers.attainable import gap_range
 from geomsolve.solvers.leaning import solve_leaning
 
 MOST = 48
 """Kinds of points up to which a gap is forced."""
 
-ASKED = 16
+ASKED = 12
 """Kinds of points up to which the loss is tilted for the range of the gap, without being asked."""
+
+SETTLED = 1e-9
+"""Relative gap of the proof at which an optimum is looked at as one."""
 
 ROUNDING = 1e-14
 """g^2 that is 0 up to rounding."""
@@ -74,12 +78,15 @@ def modality_gap(
     objective: CrossObjective,
     optimum: PairedGram,
     attained: Attained,
+    proof: Proof,
     *,
-    only: bool | None,
     gap: float | None,
     seed: int = 0,
 ) -> ModalityGap:
-    """The modality gap of ``optimum``; ``only``: no other is (None: not known).  ``gap`` is to be forced."""
+    """The modality gap of ``optimum``; ``proof`` says how near it is to be one, and whether it is the only one.
+
+    ``gap`` is to be forced, if it is not None.
+    """
     sides = sides_of(joint, objective)
     value = gap_of(sides, optimum)
     if sides.sizes.size != tilted_kinds(joint):
@@ -91,7 +98,7 @@ def modality_gap(
     def solve(tilt: float, near: PairedGram) -> PairedGram:
         return solve_leaning(sides, tilt, near, seed=seed)
 
-    found = _range(loss, joint, sides, solve, optimum, attained, only=only)
+    found = _range(loss, joint, sides, solve, optimum, attained, proof)
     low, high, exact = (None, None, False) if found is None else (found.low, found.high, found.exact)
     if gap is None:
         return ModalityGap(value, low, high, exact)
@@ -135,8 +142,7 @@ def _range(
     solve: Solve,
     optimum: PairedGram,
     attained: Attained,
-    *,
-    only: bool | None,
+    proof: Proof,
 ) -> GapRange | None:
     ideal = loss.ideal(joint)
     if attained.reached and ideal is not None:
@@ -145,7 +151,8 @@ def _range(
             joint.paired, cosines, sides.centre, short=sides.short.astype(float), loose=ideal.bias is None
         )
         return GapRange(float(np.sqrt(max(low, 0.0))), float(np.sqrt(min(max(high, 0.0), 4.0))), exact)
-    if not sides.short.any() and (only or is_only_optimum(sides.objective, joint.paired, optimum)):
+    settled = proof.gap <= SETTLED * max(1.0, abs(proof.value)) and not sides.short.any() and proof.unique is not False
+    if settled and (proof.unique or is_only_optimum(sides.objective, joint.paired, optimum)):
         value = gap_of(sides, optimum)
         return GapRange(value, value, True)
     return optimal_range(sides, solve, optimum) if sides.sizes.size <= ASKED else None

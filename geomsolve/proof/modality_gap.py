@@ -45,6 +45,9 @@ LARGEST = 4.0
 TILTS = (1e-3, 1e-5, 1e-7)
 """Tilts that are tried, relative to :func:`force`."""
 
+HOPELESS = 0.1
+"""What may be missing of a bound, relative to the tilt, for smaller tilts to be tried."""
+
 SETTLED = 1e-10
 """How near a bound on g^2 and a geometry that attains it must come for no smaller tilt to be tried."""
 
@@ -200,10 +203,10 @@ def tilted(sides: GapProblem, solve: Solve, optimum: PairedGram, tilt: float, ne
 
 
 def force(sides: GapProblem, optimum: PairedGram) -> float:
-    """The size of what holds the geometry, in nats: tilts are small or large compared to it."""
+    """The size of what holds the geometry, in nats, 1 where nothing does: tilts are small or large compared to it."""
     cross = optimum.cross
     bend = sides.objective.curvature(cross)(cross)
-    return float(np.abs(sides.objective.gradient(cross)).sum() + np.abs(bend).sum())
+    return float(np.abs(sides.objective.gradient(cross)).sum() + np.abs(bend).sum()) or 1.0
 
 
 def optimal_range(sides: GapProblem, solve: Solve, optimum: PairedGram) -> GapRange:
@@ -217,6 +220,8 @@ def optimal_range(sides: GapProblem, solve: Solve, optimum: PairedGram) -> GapRa
             near = found.gram
             seen.append(found.square)
             best = side * min(side * best, side * found.end)
+            if found.missing > HOPELESS * abs(found.tilt):  # forces are too small beside those that cancel in them
+                break
             if abs(found.square - best) <= SETTLED:
                 break
         bounds.append(best)

@@ -28,7 +28,7 @@ from geomsolve.proof.attainable import (
     sizes,
     upper_bound,
 )
-from geomsolve.solvers.conic import attempts, load_cvxpy
+from geomsolve.solvers.conic import ATTEMPTS, Attempts, attempts, load_cvxpy
 
 MEET = 1e-9
 """Relative distance of the bounds at which no other solver is tried."""
@@ -36,8 +36,11 @@ MEET = 1e-9
 EQUAL = 1e-12
 """Logits that differ by less, in nats, are the same: rounding apart."""
 
-MOST = 160
+MOST = 100
 """Rows of the quotient up to which the programs are solved."""
+
+MANY = 30
+"""Rows from which on the interior points of Clarabel take too long, and SCS comes as near."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +94,18 @@ class Program:
         return None if value is None or not np.all(np.isfinite(value)) else np.asarray(value + value.T) / 2
 
 
+def suited(rows: int) -> Attempts:
+    """The solvers that are tried for so many rows."""
+    return ATTEMPTS if rows <= MANY else tuple(each for each in ATTEMPTS if each[0] == "SCS")
+
+
 def largest_temperature(paired: Paired, wanted: FloatArray, *, shift: float | None = None) -> Attainable:
     """The bounds of tau* for finite logits ``wanted`` (m_x, m_y + 1), with a constant left open, or for that of
     ``shift``.
 
     Raises :class:`SolverError` where no solver left a point, or there are more than :data:`MOST` rows.
     """
-    present = paired.counts > 0
+    present, n = paired.counts > 0, sizes(paired)
     middle = 0.0
     if shift is None:  # so that logits which differ much less than they are large lose no digits
         middle = float(np.sum(paired.counts * wanted) / np.sum(paired.counts))
@@ -108,9 +116,9 @@ def largest_temperature(paired: Paired, wanted: FloatArray, *, shift: float | No
     cp = load_cvxpy()
     given = None if shift is None else shift / scale
     program, t = Program.of(cp, paired, centred / scale, given), cp.Variable()
-    constraints = [*program.constraints, program.total <= t * sizes(paired)]
+    constraints = [*program.constraints, program.total <= t * n]
     low, high, best, m = 0.0, np.inf, 0.0, paired.n_first
-    for _ in attempts(cp.Problem(cp.Minimize(t), constraints)):
+    for _ in attempts(cp.Problem(cp.Minimize(t), constraints), suited(n.size)):
         c = float(program.shift.value)
         bound = upper_bound(paired, centred / scale, c, program.found)
         if bound < high:
@@ -142,7 +150,7 @@ def gap_range(
             lengths.append(program.total[short > 0] <= n[short > 0])
         square = cp.sum(cp.multiply(np.outer(w, w), program.quotient))
         best, reached = (4.0 if sign > 0 else 0.0), -sign * np.inf
-        for _ in attempts(cp.Problem(cp.Maximize(sign * square), [*program.constraints, *lengths])):
+        for _ in attempts(cp.Problem(cp.Maximize(sign * square), [*program.constraints, *lengths]), suited(n.size)):
             dual = program.dual
             if dual is None:
                 continue

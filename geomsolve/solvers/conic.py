@@ -35,7 +35,9 @@ from geomsolve.proof.certificate import certify
 from geomsolve.proof.nonnegative import certify_nonnegative
 from geomsolve.solvers.base import Solution
 
-ATTEMPTS: tuple[tuple[str, dict[str, Any]], ...] = (
+Attempts = tuple[tuple[str, dict[str, Any]], ...]
+
+ATTEMPTS: Attempts = (
     ("CLARABEL", {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "tol_ktratio": 1e-8}),
     ("CLARABEL", {}),
     ("SCS", {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 50_000}),
@@ -100,9 +102,9 @@ def load_cvxpy() -> Any:
     return importlib.import_module("cvxpy")
 
 
-def attempts(problem: Any) -> Iterator[tuple[str, int]]:
-    """Run each solver of :data:`ATTEMPTS`; yield its name and iterations whenever it left a point behind."""
-    for solver, settings in ATTEMPTS:
+def attempts(problem: Any, solvers: Attempts = ATTEMPTS) -> Iterator[tuple[str, int]]:
+    """Run each of the ``solvers``; yield its name and iterations whenever it left a point behind."""
+    for solver, settings in solvers:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # cvxpy warns of inaccuracy; the certificate measures it

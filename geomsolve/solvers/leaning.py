@@ -24,7 +24,8 @@ NUDGE = 1e-3
 CLOSE, ROUNDING = 1e-8, 1e-15
 """What may be missing of the bound, relative to the tilt and to the forces, for no other start to be tried."""
 
-STARTS = 4
+STARTS, STEPS = 3, 150
+"""Starts that are tried, and steps from each."""
 
 RESIDUAL = 1e-13
 """Force left on a row, relative to those that cancel in it, that ends the steps."""
@@ -68,7 +69,7 @@ def solve_leaning(problem: GapProblem, tilt: float, near: PairedGram, *, seed: i
         noise = size * random.standard_normal(begin.shape) / np.sqrt(begin.shape[1])
         noise[free, -2:] = 0.0
         noise[own, -2] = size * random.random(int(own.sum()))
-        spot, _ = descend(Spot.at(leaning, normalised(begin + noise)), residual=RESIDUAL)
+        spot, _ = descend(Spot.at(leaning, normalised(begin + noise)), limit=STEPS, residual=RESIDUAL)
         gram = gram_of(leaning, spot.point)
         short = missing(problem, tilt, gram)
         if best is None or short < best[0]:
