@@ -88,6 +88,27 @@ def test_noise_leaves_many_optima(run):
     assert colder.unique is True
 
 
+def test_what_strict_convexity_says_linear_algebra_confirms(monkeypatch):
+    """Two routes to uniqueness; the first for any number of points."""
+    from geomsolve.proof import paired_uniqueness
+
+    clip, siglip = {"name": "clip", "temperature": 0.5}, {"name": "siglip", "temperature": 0.1, "bias": -10}
+    questions = [
+        {"props": [0.7, 0.2, 0.1], "loss": clip},
+        {"props": [0.25] * 4, "loss": clip},
+        {"props": [0.25] * 4, "loss": clip, "noise": 0.1},
+        {"pairs": [[0.5, 0.1, 0.1], [0.1, 0.1, 0.3]], "loss": clip},
+        {"props": [1 / 8] * 8, "loss": {**siglip, "bias": 0}},
+    ]
+    quick = [ask(**question).unique for question in questions]
+    monkeypatch.setattr(paired_uniqueness, "strictly", lambda *_: False)
+    assert [ask(**question).unique for question in questions] == quick == [True] * 5
+    monkeypatch.undo()
+    assert ask(counts=[1] * 32_768, loss=siglip).unique is True
+    expressed = {"name": "clip", "temperature": 0.2}
+    assert ask(props=[0.25] * 4, loss=expressed, noise=0.1).unique is False
+
+
 def test_cosine_softmax_of_features_and_classifiers(run):
     found = run("crossmodal", "--props", "0.7,0.2,0.1", "--loss", "cosine-softmax", "-t", 0.5, "--json").json
     assert found["value"] == pytest.approx(0.08343503941, abs=1e-9)

@@ -294,6 +294,14 @@ def test_points_cones_and_descent_agree():
         assert found.fun >= points.certificate.lower_bound - 1e-12
 
 
+@pytest.mark.slow
+def test_long_valleys_at_low_temperature_are_left_to_cones():
+    joint = Joint.of(np.array([[5, 1, 0.2, 0.1], [0.1, 3, 1, 0.4], [0.3, 0.2, 2, 1.5], [1, 0.1, 0.1, 2]]))
+    for name, t in (("clip", 0.005), ("cosine-softmax", 0.02), ("siglip", 0.008)):
+        answer = solve_two_sides(bind(name, joint, temperature=t), joint)
+        assert answer.certificate.gap < 1e-8
+
+
 def test_joints_that_make_no_sense():
     for bad in (np.zeros((2, 2)), [[1, -1], [0, 1]], [[1, 0], [0, 0]], [[0, 1], [0, 1]], [[np.nan, 1], [1, 1]], [1, 2]):
         with pytest.raises(InputError):

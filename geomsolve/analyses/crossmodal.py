@@ -127,7 +127,7 @@ def crossmodal(problem: Crossmodal) -> CrossmodalReport:
         where = counted(int(problem.dim or 1), "dimension")
         effort = Effort("local", f"best of several starts in {where}", steps, answer.seconds)
     else:
-        unique = sides_are_unique(joint, lambda: loss.objective(joint.apart()), gram, proof.gap)
+        unique = sides_are_unique(joint, objective, lambda: loss.objective(joint.apart()), gram, proof.gap)
         if unique is None and another(objective, joint, answer, problem.seed):
             unique = False
         attained = attainable(loss, joint, proof.value)

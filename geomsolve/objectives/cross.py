@@ -152,7 +152,13 @@ def _pool(rows: FloatArray, which: IntArray) -> FloatArray:
 
 
 class CrossObjective(ABC):
-    """A convex, smooth F of the cosines between two sides, ``cross`` (m_x, m_y + 1)."""
+    """A convex, smooth F of the cosines between two sides, ``cross`` (m_x, m_y + 1).
+
+    ``strict``: 'everywhere' where F is strictly convex in all cosines together, 'up to a constant' where it is but for
+    one number added to all of them, which leaves F as it is; '' claims nothing.
+    """
+
+    strict: str = ""
 
     @abstractmethod
     def evaluate(self, cross: FloatArray) -> tuple[float, FloatArray]:
@@ -198,8 +204,8 @@ class CrossObjective(ABC):
 class Total(CrossObjective):
     """The sum of some and a ``constant``."""
 
-    def __init__(self, *parts: CrossObjective, constant: float = 0.0) -> None:
-        self.parts, self.constant = parts, constant
+    def __init__(self, *parts: CrossObjective, constant: float = 0.0, strict: str = "") -> None:
+        self.parts, self.constant, self.strict = parts, constant, strict
 
     def evaluate(self, cross: FloatArray) -> tuple[float, FloatArray]:
         found = [part.evaluate(cross) for part in self.parts]
@@ -371,6 +377,7 @@ class Softplus(CrossObjective):
     far: FloatArray
     scale: float
     bias: float
+    strict: str = ""
 
     def evaluate(self, cross: FloatArray) -> tuple[float, FloatArray]:
         z = self.scale * cross + self.bias

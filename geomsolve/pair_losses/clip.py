@@ -41,10 +41,10 @@ class Clip(PairLoss):
         pull = Attraction(scale * joint.weights * paired.counts)
         if self.batch is not None:
             sides = (BatchRows(joint, scale, self.batch), BatchRows(joint.mirror, scale, self.batch, paired))
-            return Total(pull, *sides, constant=scale)
+            return Total(pull, *sides, constant=scale, strict="up to a constant")
         rows = LogRows(joint.first * paired.first / 2, chances(joint), scale)
         columns = LogRows(joint.second * paired.second / 2, chances(joint.mirror), scale, paired=paired)
-        return Total(pull, rows, columns, constant=scale)
+        return Total(pull, rows, columns, constant=scale, strict="up to a constant")
 
     def ideal(self, joint: Joint) -> Ideal:
         logits = log_ratio(joint.weights, joint.product, joint.paired.counts)

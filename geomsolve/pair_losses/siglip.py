@@ -61,7 +61,9 @@ class Siglip(PairLoss):
 
     def objective(self, joint: Joint) -> CrossObjective:
         counts = joint.paired.counts
-        return Softplus(joint.weights * counts, self.negatives(joint) * counts, 1 / self.temperature, self.bias)
+        near, far = joint.weights * counts, self.negatives(joint) * counts
+        strict = "everywhere" if np.all((near + far > 0) | (counts == 0)) else ""
+        return Softplus(near, far, 1 / self.temperature, self.bias, strict)
 
     def ideal(self, joint: Joint) -> Ideal | None:
         near, far, counts = joint.weights, self.negatives(joint), joint.paired.counts

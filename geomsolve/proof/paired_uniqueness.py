@@ -5,6 +5,11 @@ Delta = W Y W', W the null space of S, diag(Delta) = 0, and F straight along its
 Delta: unique.  If there is one within the range of G along which F stays as it is, it leads to a second optimum, found.
 Otherwise: not determined.
 
+A quicker way, for any number of points: S G' = 0 says alpha_i A'_ik = - sum_j D_ij C'_kj, so that where alpha, beta > 0
+the cosines between the sides determine those within.  If F is strictly convex in C, they are the same at all optima.
+If it is but for a number c added to all of C, then c (D 1)_i = alpha_i Delta_ii = 0: c = 0 where some row or column of
+D does not sum to 0, and where the x, or the y, sum to the vector 0, as then c 1 1' leaves the psd matrices.
+
 Symbols: W ``basis``, Y the coefficients, Delta ``change``.
 """
 
@@ -22,15 +27,42 @@ from geomsolve.proof.paired import multipliers
 MOST_POINTS = 30
 """Points of both sides together up to which the linear algebra (about n^6 operations) is done."""
 
+CENTRED = 1e-12
+"""Square of the sum of the points of a side, relative to their number, that is 0 but for rounding."""
+
 NULL = 1e-7
 """Eigenvalues of S and curvatures below this, relative to the largest force, count as zero."""
 
 
-def sides_are_unique(joint: Joint, single: Callable[[], CrossObjective], gram: PairedGram, gap: float) -> bool | None:
+def strictly(joint: Joint, objective: CrossObjective, gram: PairedGram) -> bool:
+    """Whether strict convexity shows that no optimum but ``gram`` is, as the module says; False says nothing."""
+    paired = joint.paired
+    force, alpha, beta = multipliers(paired, gram.cross, objective.gradient(gram.cross))
+    felt = np.divide(objective.forces(gram.cross), paired.counts, out=np.zeros_like(force), where=paired.counts > 0)
+    sides = ((paired, force, felt), (paired.mirror, paired.flip(force), paired.flip(felt)))
+    loads = [np.sum(side.per_point * pull, axis=1) for side, _, pull in sides]
+    if not objective.strict or np.any(alpha <= NULL * loads[0]) or np.any(beta <= NULL * loads[1]):
+        return False
+    if objective.strict == "everywhere":
+        return True
+    sums = [np.sum(side.per_point * pull, axis=1) for side, pull, _ in sides]
+    if any(np.any(np.abs(one) > NULL * load) for one, load in zip(sums, loads, strict=True)):
+        return True
+    m, quotient = paired.n_first, paired.blocks(gram).quotient
+    one, two = np.sqrt(paired.first), np.sqrt(paired.second)
+    means = one @ quotient[:m, :m] @ one / paired.points[0], two @ quotient[m:, m:] @ two / paired.points[1]
+    return bool(min(means) <= CENTRED)
+
+
+def sides_are_unique(
+    joint: Joint, objective: CrossObjective, single: Callable[[], CrossObjective], gram: PairedGram, gap: float
+) -> bool | None:
     """True, False or None (not determined) for the Gram matrix of ``joint``, within ``gap`` of optimal.
 
     ``single()`` is F with every point an orbit of its own.
     """
+    if strictly(joint, objective, gram):
+        return True
     if sum(joint.paired.points) > MOST_POINTS:
         return None
     plain = single()

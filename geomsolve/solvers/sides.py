@@ -205,6 +205,34 @@ class RowBlocks:
         return tangent(self.point, solved)
 
 
+class Level:
+    """Steps that turn nothing: what is left of a step without the rotations of all rows together, X Omega with
+    (X'X) Omega + Omega (X'X) = X' step - step' X, and of the spreads of each orbit.  F does not see these, but its
+    second-order model does away from a stationary point, and would go astray along them."""
+
+    def __init__(self, spot: Spot) -> None:
+        self.paired, self.shared, self.spread = spot.sides.paired, spot.point[:, :-2], spot.point[:, -2:]
+        values, self.turn = np.linalg.eigh(self.shared.T @ self.shared)
+        both = values[:, None] + values
+        self.share = np.divide(1.0, both, out=np.zeros_like(both), where=both > 1e-12 * values[-1])
+        self.quarter = self.spread @ np.array([[0.0, 1.0], [-1.0, 0.0]])
+
+    def __call__(self, step: FloatArray) -> FloatArray:
+        level = step.copy()
+        slant = self.turn.T @ (self.shared.T @ step[:, :-2]) @ self.turn
+        level[:, :-2] -= self.shared @ (self.turn @ ((slant - slant.T) * self.share) @ self.turn.T)
+        g, h, _ = self.paired.several
+        if g.size:
+            h = h + self.paired.n_first
+            one, two = self.quarter[g], self.quarter[h]
+            along = np.sum(one * step[g, -2:] + two * step[h, -2:], axis=1)
+            size = np.sum(one**2 + two**2, axis=1)
+            along = np.divide(along, size, out=np.zeros_like(along), where=size > 1e-24)[:, None]
+            level[g, -2:] -= along * one
+            level[h, -2:] -= along * two
+        return level
+
+
 @dataclass(frozen=True)
 class Model:
     """The second-order model of F around a spot, preconditioned row by row."""
@@ -212,11 +240,12 @@ class Model:
     spot: Spot
     curvature: CrossCurvature
     blocks: RowBlocks
+    level: Level
 
     @classmethod
     def of(cls, spot: Spot) -> Model:
         """The model at a spot."""
-        return cls(spot, spot.sides.objective.curvature(spot.cross), RowBlocks(spot))
+        return cls(spot, spot.sides.objective.curvature(spot.cross), RowBlocks(spot), Level(spot))
 
     def hessian(self, step: FloatArray) -> FloatArray:
         """The Riemannian Hessian applied to a tangent ``step``."""
@@ -224,14 +253,18 @@ class Model:
         change = sides.cross(step, spot.point) + sides.cross(spot.point, step)
         image = sides.pull(self.curvature(change), spot.point) + sides.pull(spot.slope, step)
         image += sides.beside_bend(step)
-        return tangent(spot.point, image - spot.radial * step)
+        return self.level(tangent(spot.point, image - spot.radial * step))
+
+    def precondition(self, residual: FloatArray) -> FloatArray:
+        """The inverse of the blocks on what neither stretches nor turns."""
+        return self.level(self.blocks.solve(self.level(residual)))
 
     def step(self, radius: float) -> tuple[FloatArray, float, float]:
         """Truncated conjugate gradients (Steihaug): the step, the decrease predicted, and its length in the metric."""
         gradient = self.spot.gradient
         step, image = np.zeros_like(gradient), np.zeros_like(gradient)
         residual = gradient
-        scaled = self.blocks.solve(residual)
+        scaled = self.precondition(residual)
         power = float(np.sum(residual * scaled))
         if not power > 0:
             return step, 0.0, 0.0
@@ -242,8 +275,6 @@ class Model:
         for _ in range(MAX_INNER):
             curved = self.hessian(direction)
             bend = float(np.sum(direction * curved))
-            if square > 0 and abs(bend) <= self.spot.residual * ahead:
-                break  # no more than the curvature of turning all rows together, away from a stationary point
             length = power / bend if bend > 0 else 0.0
             if bend <= 0 or square + 2 * length * along + length**2 * ahead >= radius**2:
                 reach = max(along**2 + ahead * (radius**2 - square), 0.0)
@@ -254,7 +285,7 @@ class Model:
             step, image, residual = step + length * direction, image + length * curved, residual + length * curved
             square += 2 * length * along + length**2 * ahead
             along += length * ahead
-            scaled = self.blocks.solve(residual)
+            scaled = self.precondition(residual)
             new = float(np.sum(residual * scaled))
             if sqrt(max(new, 0.0)) <= goal:
                 break
@@ -332,7 +363,7 @@ def solve_sides(
     spot, steps = descend(Spot.at(sides, sides.start(width, seed, near, nudge)))
     for _ in range(MAX_ESCAPES):
         proof = certify_cross(objective, paired, spot.cross)
-        if proof.gap <= max(goal, 1e-13) * max(1.0, abs(proof.value)):
+        if proof.gap <= max(goal, 1e-13) * max(1.0, abs(proof.value)) or steps > MAX_STEPS:
             break
         outside = escape(spot)
         if outside is None:

@@ -3,7 +3,8 @@
     tied     where all points have partners: the program of one side, in which they coincide, by whatever solver is
              quickest there.  Its optimum is that of two sides where the certificate of two sides closes on it
     points   else Newton steps on the vectors of both sides (``sides.py``)
-    conic    the reference, where asked for; polished by the same steps
+    conic    the reference, where asked for, or where these left a gap in a small problem: at low temperature the loss
+             falls through long curved valleys; polished by the same steps
 
 Whether the sides coincide at the optimum (``tied``) is True or False only where proven, see ``proof/paired.py``.
 """
@@ -33,6 +34,12 @@ TIED = 2e-12
 
 APART = 1e-13
 """What all that is tied lies above the optimum, relative to the value, at which nothing tied is optimal."""
+
+GOAL = 1e-12
+"""Relative gap at which Newton steps stop."""
+
+CONIC_POINTS = 24
+"""Orbits of both sides together up to which auto goes on to cones where Newton steps leave a gap."""
 
 THOROUGH = 40
 """Distinct classes up to which the program of one side is solved by any solver, to settle whether sides coincide."""
@@ -89,24 +96,67 @@ def solve_two_sides(
             spent = time.perf_counter() - began
             return SidesAnswer(gram, rows, proof, True, one.name, reason, one.iterations, spent)
     if solver == "conic":
-        found, name, count = solve_conic_sides(objective, paired, tolerance=tolerance)
-        blocks = paired.blocks(found)
-        start = rows_of(paired, blocks.quotient, blocks.contrast)
-        _, polished, steps = solve_sides(objective, paired, near=start, nudge=0.0)
-        gram = gram_of(paired, polished)
-        first, second = (certify_cross(objective, paired, g.cross, tolerance=tolerance) for g in (found, gram))
-        if first.gap <= second.gap:
-            gram, polished, second = found, start, first
-        label, reason, steps = "conic", f"asked for; cvxpy with {name}, then {steps} Newton steps", count + steps
-        rows, proof = polished, second
+        found = by_cones(objective, paired, tolerance)
+        reason = f"asked for; {found.how}"
     else:
-        goal = PRECISE * 1e-3
-        _, rows, steps = solve_sides(objective, paired, seed=seed, near=rows, goal=goal)
-        gram = gram_of(paired, rows)
-        proof = certify_cross(objective, paired, gram.cross, tolerance=tolerance)
-        label, reason = "manifold", "Newton steps on the vectors of both sides"
+        _, rows, steps = solve_sides(objective, paired, seed=seed, near=rows, goal=GOAL)
+        found = Found.at(
+            objective, paired, rows, "manifold", "Newton steps on the vectors of both sides", steps, tolerance
+        )
+        reason = found.how
+        small = paired.n_first + paired.n_second <= CONIC_POINTS and objective.cone_form() is not None
+        if solver == "auto" and small and found.proof.gap > PRECISE * max(1.0, abs(found.proof.value)):
+            try:
+                cones = by_cones(objective, paired, tolerance)
+            except SolverError:
+                cones = found
+            if cones.proof.gap < found.proof.gap:
+                found, reason = cones, f"Newton steps alone left a gap; {cones.how}"
+    gram, proof = found.gram, found.proof
     tied = whether_tied(objective, joint, gram, proof) if can_be_tied(paired) else None
-    return SidesAnswer(gram, rows, proof, tied, label, reason, steps, time.perf_counter() - began)
+    spent = time.perf_counter() - began
+    return SidesAnswer(gram, found.rows, proof, tied, found.name, reason, found.steps, spent)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one solver found: a Gram matrix with its rows and its certificate, by ``name``, ``how`` in words."""
+
+    gram: PairedGram
+    rows: FloatArray
+    proof: Certificate
+    name: str
+    how: str
+    steps: int
+
+    @classmethod
+    def at(
+        cls,
+        objective: CrossObjective,
+        paired: Paired,
+        rows: FloatArray,
+        name: str,
+        how: str,
+        steps: int,
+        tolerance: float,
+    ) -> Found:
+        """At rows as in ``solvers/sides.py``."""
+        gram = gram_of(paired, rows)
+        return cls(gram, rows, certify_cross(objective, paired, gram.cross, tolerance=tolerance), name, how, steps)
+
+
+def by_cones(objective: CrossObjective, paired: Paired, tolerance: float) -> Found:
+    """The conic solution, after Newton steps where these help."""
+    plain, name, count = solve_conic_sides(objective, paired, tolerance=tolerance)
+    blocks = paired.blocks(plain)
+    start = rows_of(paired, blocks.quotient, blocks.contrast)
+    first = certify_cross(objective, paired, plain.cross, tolerance=tolerance)
+    _, rows, steps = solve_sides(objective, paired, near=start, nudge=0.0)
+    how = f"cvxpy with {name}, then {steps} Newton steps"
+    polished = Found.at(objective, paired, rows, "conic", how, count + steps, tolerance)
+    if polished.proof.gap < first.gap:
+        return polished
+    return Found(plain, start, first, "conic", f"cvxpy with {name}", count)
 
 
 def tied_optimum(objective: CrossObjective, joint: Joint, *, thorough: bool) -> Solution | None:
