@@ -94,9 +94,9 @@ class Program:
         return None if value is None or not np.all(np.isfinite(value)) else np.asarray(value + value.T) / 2
 
 
-def suited(rows: int) -> Attempts:
-    """The solvers that are tried for so many rows."""
-    return ATTEMPTS if rows <= MANY else tuple(each for each in ATTEMPTS if each[0] == "SCS")
+def suited(rows: int) -> Attempts | None:
+    """The solvers that are tried for so many rows; None: all."""
+    return None if rows <= MANY else tuple(each for each in ATTEMPTS if each[0] == "SCS")
 
 
 def largest_temperature(paired: Paired, wanted: FloatArray, *, shift: float | None = None) -> Attainable:

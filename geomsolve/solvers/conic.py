@@ -102,9 +102,10 @@ def load_cvxpy() -> Any:
     return importlib.import_module("cvxpy")
 
 
-def attempts(problem: Any, solvers: Attempts = ATTEMPTS) -> Iterator[tuple[str, int]]:
-    """Run each of the ``solvers``; yield its name and iterations whenever it left a point behind."""
-    for solver, settings in solvers:
+def attempts(problem: Any, solvers: Attempts | None = None) -> Iterator[tuple[str, int]]:
+    """Run each of the ``solvers``, by default those of :data:`ATTEMPTS`; yield its name and iterations whenever it left
+    a point behind."""
+    for solver, settings in ATTEMPTS if solvers is None else solvers:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # cvxpy warns of inaccuracy; the certificate measures it
