@@ -184,6 +184,24 @@ def define(name: str, parameters: dict[str, Any], p: Any, counts: Any = None) ->
         else:
             lift = math.exp(1 / tau - get("bias", 0.0))
             d.rows = [(mass, 1.0, {ab: lift}) for ab, mass in pairs.items()]
+    elif name == "contrastive":
+        return define("triplet", {"margin": 1 - get("neg_margin", 0.0), "sampling": get("sampling", "supervised")}, p)
+    elif name == "soft-margin-triplet":
+        tau = get("temperature", 1.0)
+        d.scale, lift = 1 / tau, math.exp(get("margin", 0.0) / tau)
+        for a in classes:
+            chance = negatives_of(a, get("sampling", "supervised"))
+            d.rows += [(p[a] * chance[b], 1.0, {(a, b): lift}) for b in others(a)]
+    elif name == "multi-similarity":
+        lift = math.exp((1 - get("base", 0.5)) / tau)
+        for a in classes:
+            for probability, drawn in multinomials(get("negatives"), negatives_of(a, get("sampling", "supervised"))):
+                drawn.pop(a, 0)
+                d.rows.append((tau * p[a] * probability, 1.0, {(a, b): lift * n for b, n in drawn.items()}))
+    elif name == "supcon-in":
+        return define("supcon", parameters, p)
+    elif name == "n-pair":
+        d.rows = [(1 / k, 1.0, {(a, b): 1.0 for b in others(a)}) for a in classes]
     elif name == "spectral":
         d.constant = sum(x * x for x in p)
         d.square = {(a, b): p[a] * p[b] for a in classes for b in others(a)}
@@ -216,6 +234,13 @@ LOSSES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("dcl", {"temperature": 0.5, "negatives": 2, "sampling": "supervised"}),
     ("triplet", {}),
     ("triplet", {"margin": 1.4, "sampling": "iid"}),
+    ("contrastive", {"neg_margin": -0.2}),
+    ("soft-margin-triplet", {"temperature": 0.5, "margin": 0.3}),
+    ("soft-margin-triplet", {"sampling": "iid"}),
+    ("multi-similarity", {"temperature": 0.5, "negatives": 3}),
+    ("multi-similarity", {"temperature": 0.5, "negatives": 2, "base": 0.1, "sampling": "iid"}),
+    ("supcon-in", {"temperature": 0.5}),
+    ("n-pair", {"temperature": 0.5}),
     ("sigmoid", {"temperature": 0.5, "bias": 1.0}),
     ("sigmoid", {"temperature": 1.0, "sampling": "iid"}),
     ("spectral", {}),

@@ -44,10 +44,16 @@ def loss_notes(problem: Problem) -> tuple[str, ...]:
     if not isinstance(problem, (LossProblem, PairProblem)):
         return ()
     from geomsolve.analyses.named import any_loss_of
+    from geomsolve.losses import Loss
+    from geomsolve.questions.classes import ClassProblem
 
     try:
         loss = any_loss_of(problem)
-        return loss.notes() if loss is not None else ()
+        if loss is None:
+            return ()
+        if isinstance(loss, Loss) and isinstance(problem, ClassProblem) and not problem.instances:
+            return (*loss.notes(), *loss.notes_for(len(problem.proportions)))
+        return loss.notes()
     except InputError:
         return ()
 

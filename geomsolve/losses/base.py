@@ -111,6 +111,10 @@ class Loss(Choice):
         """What a user should know about parameters that may not mean what was meant."""
         return ()
 
+    def notes_for(self, n_classes: int) -> tuple[str, ...]:
+        """The same, as far as it depends on how many classes there are."""
+        return ()
+
     def points(self, batch: int | None) -> int:
         """Samples that there are for certain, where every sample is its own class: those of a batch."""
         if batch is None:

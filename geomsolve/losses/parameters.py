@@ -127,6 +127,27 @@ MARGIN = Parameter(
     "M",
     "Hinge margin: a negative costs nothing below cosine 1 - M.",
 )
+POS_MARGIN = Parameter(
+    "pos_margin",
+    ("--pos-margin",),
+    number("a cosine", -0.999, 1),
+    "C",
+    "Cosine from which on a positive pair costs nothing.",
+)
+NEG_MARGIN = Parameter(
+    "neg_margin",
+    ("--neg-margin",),
+    number("a cosine", -1, 0.999),
+    "C",
+    "Cosine down to which a negative pair costs.",
+)
+BASE = Parameter(
+    "base",
+    ("--base",),
+    number("a cosine", -1, 1),
+    "C",
+    "Cosine around which pairs are weighed: similarities are compared with it.",
+)
 BIAS = Parameter(
     "bias",
     ("--bias",),

@@ -1,0 +1,76 @@
+"""Multi-similarity loss: soft maxima over an anchor's positives and over its negatives.
+
+    (1/alpha) log( 1 + sum_p e^{-alpha (c_p - base)} ) + tau log( 1 + sum_{j=1..k} e^{(c_j - base)/tau} ),
+
+tau = 1/beta, as in MultiSimilarityLoss without a miner.  Both parts are convex in the cosines, and the first falls with
+c_p, so that by Jensen's inequality collapsed classes, c_p = 1, are best.  What is left of the first part is a constant,
+which is dropped, and with it alpha.  With k random negatives, drawn iid (one of the anchor's own class is none and
+costs nothing) or from other classes only,
+
+    F = tau sum_a p_a E log( 1 + sum_{j=1..k} e^{(G_{a c_j} - base)/tau} ),
+
+convex in G, exactly evaluated (``objectives/expectation.py``).  With ever more negatives F grows like tau log k, so
+their number must be finite.
+
+Symbols: k ``negatives``, tau ``temperature``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+
+from geomsolve.errors import InputError
+from geomsolve.gram.orbits import Orbits
+from geomsolve.losses.base import ONE_ENCODER, Loss, register
+from geomsolve.losses.parameters import BASE, NEGATIVES, SAMPLING, TEMPERATURE
+from geomsolve.objectives.base import Objective
+from geomsolve.objectives.expectation import LogExpectation
+from geomsolve.objectives.sampling import negative_distribution
+from geomsolve.registry import parameter
+
+
+@register
+@dataclass(frozen=True)
+class MultiSimilarity(Loss):
+    """Multi-similarity loss; see the module."""
+
+    name: ClassVar[str] = "multi-similarity"
+    summary: ClassVar[str] = "soft maxima over positives and negatives; temperature 1/beta"
+    source: ClassVar[str] = "Wang et al. 2019 (multi-similarity loss), all pairs, no mining"
+    also: ClassVar[tuple[str, ...]] = ("ms", "multisimilarity")
+
+    temperature: float = parameter(TEMPERATURE, 0.02)
+    base: float = parameter(BASE, 0.5)
+    negatives: float = parameter(NEGATIVES, 31)
+    sampling: str = parameter(SAMPLING, "supervised")
+
+    def __post_init__(self) -> None:
+        if self.negatives == inf:
+            raise InputError("it grows without end with the negatives; give their number", field="loss.negatives")
+
+    @property
+    def reads_whole_set(self) -> bool:
+        return False
+
+    def objective(self, orbits: Orbits) -> Objective:
+        chance, own = negative_distribution(orbits, self.sampling)
+        scale = 1 / self.temperature
+        return LogExpectation(
+            chance,
+            np.zeros_like(own),
+            self.temperature * orbits.sizes * orbits.proportions,
+            base=1.0,
+            factor=1.0,
+            negatives=int(self.negatives),
+            scale=scale,
+            unique_minimiser=True,
+            nothing=own,
+            log_weights=np.full_like(chance, scale * (1 - self.base)),
+        )
+
+    def assumption(self, orbits: Orbits) -> str:
+        return ONE_ENCODER if orbits.n_orbits > 1 else ""

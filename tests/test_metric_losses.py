@@ -1,0 +1,190 @@
+"""Losses of metric learning: soft-margin triplet, contrastive with margins, multi-similarity, N-pair, SupCon's L_in."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from helpers import random_gram
+
+from geomsolve import InputError, Orbits, make_loss
+from geomsolve.objectives.levels import Training
+from geomsolve.solvers.choose import solve_objective
+
+CASES = (
+    ("soft-margin-triplet", {"temperature": 0.5, "margin": 0.3}),
+    ("contrastive", {"neg_margin": -0.45}),
+    ("multi-similarity", {"temperature": 0.2, "negatives": 3}),
+    ("supcon-in", {"temperature": 0.5}),
+    ("n-pair", {"temperature": 0.5}),
+)
+every_case = pytest.mark.parametrize(("name", "parameters"), CASES, ids=[name for name, _ in CASES])
+
+
+def at_simplex(name: str, parameters: dict, k: int) -> float:
+    """The loss of k equally frequent classes at the regular simplex, by hand."""
+    c, tau = -1 / (k - 1), parameters.get("temperature", 1.0)
+    if name == "soft-margin-triplet":
+        return math.log1p(math.exp((c - 1 + parameters["margin"]) / tau))
+    if name == "contrastive":
+        return max(c - parameters["neg_margin"], 0)
+    if name == "multi-similarity":
+        return tau * math.log1p(parameters["negatives"] * math.exp((c - 0.5) / tau))
+    if name == "supcon-in":
+        return math.log((1 + (k - 1) * math.exp((c - 1) / tau)) / k)
+    return math.log1p((k - 1) * math.exp((c - 1) / tau))
+
+
+@every_case
+def test_balanced_classes_form_a_regular_simplex(name, parameters):
+    orbits = Orbits.of([0.25] * 4)
+    answer = solve_objective(make_loss(name, parameters).objective(orbits), orbits)
+    assert answer.certificate.certified
+    assert answer.certificate.value == pytest.approx(at_simplex(name, parameters, 4), rel=1e-9, abs=1e-9)
+    if name != "contrastive":  # whose optimum is not the only one
+        assert answer.solution.cosines[0, 0] == pytest.approx(-1 / 3, abs=1e-6)
+
+
+@every_case
+def test_orbits_and_full_size_agree(name, parameters):
+    p = np.array([0.4, 0.2, 0.2, 0.1, 0.1])
+    small, full = Orbits.of(p), Orbits.trivial(p)
+    one, other = (solve_objective(make_loss(name, parameters).objective(o), o) for o in (small, full))
+    assert one.certificate.certified
+    assert other.certificate.certified
+    assert one.certificate.value == pytest.approx(other.certificate.value, abs=2e-7)
+    if name != "contrastive":
+        np.testing.assert_allclose(small.lift(one.solution.cosines), other.solution.cosines, atol=1e-4)
+
+
+def test_n_pair_is_a_simplex_whatever_the_proportions():
+    orbits = Orbits.of([0.9, 0.05, 0.03, 0.02])
+    answer = solve_objective(make_loss("n-pair", {"temperature": 0.5}).objective(orbits), orbits)
+    np.testing.assert_allclose(answer.solution.cosines[~np.eye(4, dtype=bool)], -1 / 3, atol=1e-7)
+
+
+def test_soft_margin_without_a_margin_is_one_negative():
+    orbits = Orbits.of([0.6, 0.3, 0.1])
+    gram = random_gram(np.random.default_rng(0), 3)
+    one = make_loss("infonce", {"temperature": 0.7, "negatives": 1, "sampling": "supervised"}).objective(orbits)
+    soft = make_loss("soft-margin-triplet", {"temperature": 0.7}).objective(orbits)
+    assert soft.value(gram) == pytest.approx(one.value(gram), rel=1e-12)
+
+
+def test_a_cold_soft_margin_tends_to_the_hinge():
+    orbits, gram = Orbits.of([0.6, 0.3, 0.1]), random_gram(np.random.default_rng(1), 3)
+    hinge = make_loss("triplet", {"margin": 1.3}).objective(orbits).value(gram)
+    for tau in (1e-2, 1e-3):
+        soft = make_loss("soft-margin-triplet", {"temperature": tau, "margin": 1.3}).objective(orbits)
+        assert 0 <= tau * soft.value(gram) - hinge <= tau * math.log(2)
+
+
+@pytest.mark.slow
+@every_case
+def test_samples_never_go_below_the_bound_and_collapse_attains_it(name, parameters):
+    """The recipes, which know nothing of objectives: their value at the optimum, and at features all around it."""
+    torch = pytest.importorskip("torch")
+    from geomsolve.descent.population import Population
+    from geomsolve.descent.recipes import experiment
+    from geomsolve.gram.embedding import embed
+
+    p = np.array([0.5, 0.3, 0.2])
+    orbits = Orbits.trivial(p)
+    answer = solve_objective(make_loss(name, parameters).objective(orbits), orbits)
+    population = Population.of(p, [4, 4, 4])
+    trained = experiment(make_loss(name, parameters), population)
+    rows = np.pad(embed(answer.solution.cosines), ((0, 0), (0, 3)))[np.repeat(np.arange(3), 4)]
+    at_best = trained.value(torch.tensor(rows), torch.Generator().manual_seed(0))
+    slack = 5 * at_best.standard_error + 1e-6
+    assert abs(at_best.value - answer.certificate.value) <= slack
+    generator = np.random.default_rng(2)
+    for size in (0.1, 0.5, 3.0):
+        z = rows + size * generator.normal(size=rows.shape)
+        z /= np.linalg.norm(z, axis=1, keepdims=True)
+        found = trained.value(torch.tensor(z), torch.Generator().manual_seed(1))
+        assert found.value >= answer.certificate.lower_bound - 5 * found.standard_error
+
+
+def test_single_samples_are_those_of_the_library():
+    """One batch of collapsed classes, all pairs: pytorch-metric-learning against the definitions in cosines."""
+    torch = pytest.importorskip("torch")
+    losses = pytest.importorskip("pytorch_metric_learning.losses")
+    from pytorch_metric_learning.distances import CosineSimilarity
+    from pytorch_metric_learning.reducers import MeanReducer
+
+    x = np.random.default_rng(3).normal(size=(3, 3))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    gram, labels = x @ x.T, np.repeat(np.arange(3), 2)
+    z, y = torch.tensor(x[labels]), torch.tensor(labels)
+    same = {"distance": CosineSimilarity(), "reducer": MeanReducer()}
+    orbits = Orbits.trivial([1 / 3] * 3)
+
+    def ours(name, parameters):
+        return make_loss(name, parameters).objective(orbits).value(gram)
+
+    soft = float(losses.TripletMarginLoss(margin=0.3, smooth_loss=True, **same)(z, y))
+    assert soft == pytest.approx(ours("soft-margin-triplet", {"margin": 0.3}), rel=1e-12)
+    hinge = float(losses.ContrastiveLoss(pos_margin=1, neg_margin=-0.2, **same)(z, y))
+    assert hinge == pytest.approx(ours("contrastive", {"neg_margin": -0.2}), rel=1e-12)
+    n_pair = float(losses.NPairsLoss(distance=CosineSimilarity())(z, y))
+    assert n_pair == pytest.approx(ours("n-pair", {"temperature": 1}), rel=1e-12)
+    soft_maxima = float(losses.MultiSimilarityLoss(alpha=2, beta=5, base=0.5, reducer=MeanReducer())(z, y))
+    by_hand = np.mean(
+        [0.2 * math.log1p(sum(2 * math.exp(5 * (g - 0.5)) for g in np.delete(gram[a], a))) for a in range(3)]
+    )
+    assert soft_maxima == pytest.approx(by_hand + 0.5 * math.log1p(math.exp(-2 * 0.5)), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["soft-margin-triplet", "contrastive"])
+def test_levels(run, name):
+    """Random positives cost more than collapsed ones, so that a random start may lie above collapse."""
+    answer = run("levels", "--batch", "32", "--props", "0.5,0.3,0.2", "--loss", name, "--json")
+    assert answer.code == 0
+    assert answer.json["optimum"] <= min(answer.json["random_start"], answer.json["collapse"])
+    collapse = {"soft-margin-triplet": math.log(2), "contrastive": 1.0}[name]
+    assert answer.json["collapse"] == pytest.approx(collapse, rel=1e-12)
+    orbits, dim, draws = Orbits.of([0.5, 0.3, 0.2]), 6, 400_000
+    scale = make_loss(name, {}).levels(Training(name, orbits, 32, 2, instances=False, balanced=False))
+    z = np.random.default_rng(5).normal(size=(2, draws, dim))
+    near, far = (z / np.linalg.norm(z, axis=2, keepdims=True))[:, :, 0]
+    cost = np.log1p(np.exp(far - near)) if name.startswith("soft") else np.maximum(1 - near, 0) + np.maximum(far, 0)
+    assert scale.random(dim) == pytest.approx(cost.mean(), abs=5 * cost.std() / draws**0.5)
+
+
+def test_a_margin_out_of_reach_is_said(run):
+    shown = run("imbalance", "--props", "0.4,0.3,0.2,0.1", "--loss", "contrastive", "--neg-margin", "-0.5")
+    assert shown.code == 0
+    assert "out of reach: 4 classes cannot all be at cosines of -0.5 or less, at best all at -0.3333" in " ".join(
+        shown.stderr.split()
+    )
+    within = run("imbalance", "--props", "0.4,0.3,0.2,0.1", "--loss", "contrastive", "--neg-margin", "-1/3")
+    assert "out of reach" not in within.stderr
+    spread = run("imbalance", "--props", "0.5,0.5", "--loss", "contrastive", "--pos-margin", "0.8")
+    assert "keep a spread" in spread.stderr
+
+
+def test_margins_that_leave_nothing_to_do_and_endless_negatives_are_refused():
+    with pytest.raises(InputError, match="below the margin of positive pairs") as caught:
+        make_loss("contrastive", {"pos_margin": 0.1, "neg_margin": 0.2})
+    assert caught.value.field == "loss.neg_margin"
+    with pytest.raises(InputError, match="without end"):
+        make_loss("multi-similarity", {"negatives": "inf"})
+
+
+def test_circle_is_refused_with_its_reason(run):
+    shown = run("imbalance", "--props", "0.7,0.2,0.1", "--loss", "circle")
+    assert shown.code == 2
+    assert "constants by the gradient" in shown.stderr
+    assert "circle" in run("list", "losses").stdout
+    # at a right angle its value turns, so that no convex program is behind it
+    value = [math.log1p(math.exp(10 * max(c + 0.4, 0) * (c - 0.4))) for c in (-0.2, 0.0, 0.2)]
+    assert value[1] < min(value[0], value[2])
+    assert math.log1p(math.exp(10 * max(-0.6 + 0.4, 0) * -1.0)) > value[1]
+
+
+@pytest.mark.parametrize("name", ["SoftMarginTriplet", "ContrastiveLoss", "MultiSimilarityLoss", "NPairsLoss"])
+def test_names_of_the_library_are_understood(name):
+    from geomsolve.losses import find_loss
+
+    assert find_loss(name).name in {"soft-margin-triplet", "contrastive", "multi-similarity", "n-pair"}
