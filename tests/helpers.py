@@ -187,8 +187,7 @@ def define(name: str, parameters: dict[str, Any], p: Any, counts: Any = None) ->
     elif name == "contrastive":
         return define("triplet", {"margin": 1 - get("neg_margin", 0.0), "sampling": get("sampling", "supervised")}, p)
     elif name == "soft-margin-triplet":
-        tau = get("temperature", 1.0)
-        d.scale, lift = 1 / tau, math.exp(get("margin", 0.0) / tau)
+        lift = math.exp(get("margin", 0.0) / tau)
         for a in classes:
             chance = negatives_of(a, get("sampling", "supervised"))
             d.rows += [(p[a] * chance[b], 1.0, {(a, b): lift}) for b in others(a)]
@@ -236,7 +235,7 @@ LOSSES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("triplet", {"margin": 1.4, "sampling": "iid"}),
     ("contrastive", {"neg_margin": -0.2}),
     ("soft-margin-triplet", {"temperature": 0.5, "margin": 0.3}),
-    ("soft-margin-triplet", {"sampling": "iid"}),
+    ("soft-margin-triplet", {"temperature": 1.0, "sampling": "iid"}),
     ("multi-similarity", {"temperature": 0.5, "negatives": 3}),
     ("multi-similarity", {"temperature": 0.5, "negatives": 2, "base": 0.1, "sampling": "iid"}),
     ("supcon-in", {"temperature": 0.5}),

@@ -325,10 +325,13 @@ def test_help_says_each_default_once(run):
             assert option.count("(default") <= 2 if "default iid for" in option else option.count("(default") <= 1
     text = " ".join(run("imbalance", "--help").stdout.split()).replace("- ", "-")  # a name broken at its hyphen
     assert (
-        "divided by it (default 0.1). [bcl, dcl, infonce, kcl, nt-xent, sigmoid, soft-supcon, supcon, tsc, weince]"
-        in text
+        "divided by it (default 0.1). [bcl, dcl, infonce, kcl, multi-similarity, n-pair, nt-xent, sigmoid, "
+        "soft-margin-triplet, soft-supcon, supcon, supcon-in, tsc, weince]" in text
     )
-    assert "(default iid for dcl, infonce, weince; supervised for pairwise, sigmoid, triplet). [dcl," in text
+    assert (
+        "(default supervised for contrastive, multi-similarity, pairwise, sigmoid, soft-margin-triplet, triplet; "
+        "iid for dcl, infonce, weince). [contrastive, dcl," in text
+    )
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.losses.base import ONE_ENCODER, Loss, register
@@ -53,13 +52,6 @@ class Contrastive(Loss):
     pos_margin: float = parameter(POS_MARGIN, 1.0)
     neg_margin: float = parameter(NEG_MARGIN, 0.0)
     sampling: str = parameter(SAMPLING, "supervised")
-
-    def __post_init__(self) -> None:
-        if self.neg_margin >= self.pos_margin:
-            raise InputError(
-                f"it must lie below the margin of positive pairs, {self.pos_margin:g}, or total collapse costs nothing",
-                field="loss.neg_margin",
-            )
 
     @property
     def reads_whole_set(self) -> bool:

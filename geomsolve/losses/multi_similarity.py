@@ -39,11 +39,11 @@ class MultiSimilarity(Loss):
     """Multi-similarity loss; see the module."""
 
     name: ClassVar[str] = "multi-similarity"
-    summary: ClassVar[str] = "soft maxima over positives and negatives; temperature 1/beta"
+    summary: ClassVar[str] = "soft maxima over positives and negatives; beta is 1/temperature, its usual 50 is -t 0.02"
     source: ClassVar[str] = "Wang et al. 2019 (multi-similarity loss), all pairs, no mining"
     also: ClassVar[tuple[str, ...]] = ("ms", "multisimilarity")
 
-    temperature: float = parameter(TEMPERATURE, 0.02)
+    temperature: float = parameter(TEMPERATURE, 0.1)
     base: float = parameter(BASE, 0.5)
     negatives: float = parameter(NEGATIVES, 31)
     sampling: str = parameter(SAMPLING, "supervised")
