@@ -488,6 +488,7 @@ def test_probe_refuses_what_does_not_fit():
         probe.read()
 
 
+@pytest.mark.slow
 def test_where_the_loss_fixes_no_angle_there_is_nothing_to_be_off_from(tmp_path, run, labels):
     """SupCon at t .001: the angles are not determined.  Two classes at one point are none of its optima; the triplet
     loss is as content with many."""

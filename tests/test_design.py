@@ -261,6 +261,7 @@ def test_denominators_of_four_classes_of_which_more_than_one_differs(props, verd
     assert designed(props, change="denominators", target=np.eye(4)).proof["kind"] == "farkas"
 
 
+@pytest.mark.slow
 def test_masses_that_are_equal_but_for_one_prove_nothing():
     assert not unequal_masses(np.array([0.3, 0.1, 0.3, 0.3]), 0.1).holds
     assert not unequal_masses(np.array([0.3, 0.3 + 1e-12, 0.4, 0.3]), 0.9).holds
@@ -331,6 +332,7 @@ def test_batches_to_choose_from():
     assert missing.verdict == "none"  # 2 and 3 meet more often than 1 and 2, and 2 and 4, together
 
 
+@pytest.mark.slow
 def test_batches_as_a_person_reads_them(run):
     done = run("design", "--props", "0.4,0.3,0.2,0.1", "-t", 0.5, "--change", "batches", "--batches", "1,2,3;2,3,4")
     said = " ".join(done.stdout.split())
