@@ -75,6 +75,8 @@ def test_noise_leaves_many_optima(run):
     """K = 4 with a tenth of random texts is expressed exactly below .36925: then every force vanishes."""
     text = run("crossmodal", "--props", "4*.25", "--noise", 0.1, "-t", 0.2).stdout
     assert text.startswith("Images and texts can coincide but need not")
+    other = run("crossmodal", "--pairs", ".5,.1,.1;.1,.1,.3", "-t", 0.5).stdout
+    assert other.startswith("In one of many arrangements with the same loss, clip puts an image")
     # cos = 1 + t (log nu - log on) of weights .025 off and .925 on the diagonal, in multiples of 1/4
     report = ask(props=[0.25] * 4, noise=0.1, loss={"name": "clip", "temperature": 0.2})
     delta = log(1 + 4 * 0.9 / 0.1)

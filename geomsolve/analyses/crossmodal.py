@@ -24,7 +24,6 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.paired import PairedGram
 from geomsolve.objectives.cross import CrossObjective, Joint
 from geomsolve.pair_losses import PairLoss
-from geomsolve.proof.certificate import Certificate
 from geomsolve.proof.paired_uniqueness import sides_are_unique
 from geomsolve.questions.crossmodal import Crossmodal
 from geomsolve.report import Effort, Proof, understood
@@ -177,10 +176,3 @@ def rank_of(joint: Joint, gram: PairedGram) -> int:
         inner = np.linalg.eigvalsh(blocks.contrast)
         rank += int(np.sum((inner > 1e-7) * (n - 1)[:, None]))
     return rank
-
-
-def certificate_of(report: CrossmodalReport, objective: CrossObjective) -> Certificate:
-    """The certificate of the answer of a report, made again."""
-    from geomsolve.proof.paired import certify_cross
-
-    return certify_cross(objective, report.joint.paired, report.gram.cross, tolerance=report.problem["tolerance"])

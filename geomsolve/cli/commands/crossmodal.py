@@ -122,10 +122,12 @@ def sentence(report: CrossmodalReport) -> str:
         where = where_tied(report)
         if report.unique is False:
             return f"{plural(one).capitalize()} and {plural(two)} can coincide but need not: {where}."
-        return f"{plural(one).capitalize()} and {plural(two)} coincide: {where}."
+        found = "" if report.unique else " at the optimum found"
+        return f"{plural(one).capitalize()} and {plural(two)} coincide{found}: {where}."
+    many = "in one of many arrangements with the same loss, " if report.unique is False else ""
     if report.tied is None:
-        return f"{arrangement(report)}."
-    return f"{plural(one).capitalize()} and {plural(two)} do not coincide: {arrangement(report)}."
+        return f"{many[:1].upper()}{many[1:]}{arrangement(report)}."
+    return f"{plural(one).capitalize()} and {plural(two)} do not coincide: {many}{arrangement(report)}."
 
 
 def where_tied(report: CrossmodalReport) -> str:
