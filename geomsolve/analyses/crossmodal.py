@@ -43,6 +43,9 @@ ASKED_AGAIN = 60
 SAME, ELSEWHERE = 1e-12, 1e-3
 """Losses, relatively, that are the same up to rounding, and cosines that differ for certain."""
 
+FELT = 1e-10
+"""What must be left of the forces, next to all of them, for the loss to tell arrangements apart."""
+
 LIMITED = 200
 """Points up to which the best arrangement in limited dimension is searched for."""
 
@@ -127,9 +130,10 @@ def crossmodal(problem: Crossmodal) -> CrossmodalReport:
         effort = Effort("local", f"best of several starts in {where}", steps, answer.seconds)
     else:
         unique = sides_are_unique(joint, objective, lambda: loss.objective(joint.apart()), gram, proof.gap)
-        if unique is None and another(objective, joint, answer, problem.seed):
-            unique = False
         attained = attainable(loss, joint, proof.value)
+        told_apart = attained.reached or is_felt(objective, gram)
+        if unique is None and told_apart and another(objective, joint, answer, problem.seed):
+            unique = False
     if attained is None:
         gap = ModalityGap.alone(joint, objective, gram)
     else:
@@ -151,6 +155,13 @@ def crossmodal(problem: Crossmodal) -> CrossmodalReport:
         structure=describe(joint, gram, proof.gap, tied),
         rank=rank_of(joint, gram),
     )
+
+
+def is_felt(objective: CrossObjective, gram: PairedGram) -> bool:
+    """Whether the loss tells arrangements apart beyond rounding: where what is left of its forces after they cancel is
+    too little beside them, others seem to have the same loss that have a higher one."""
+    left, all_forces = np.abs(objective.gradient(gram.cross)).sum(), objective.forces(gram.cross).sum()
+    return not left or bool(left > FELT * all_forces)
 
 
 def another(objective: CrossObjective, joint: Joint, answer: SidesAnswer, seed: int) -> bool:

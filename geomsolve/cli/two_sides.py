@@ -21,13 +21,14 @@ def gap_line(gap: dict[str, Any], nouns: tuple[str, str]) -> str:
     one, two = nouns
     means = f"the distance between the mean {one} and the mean {two} embedding (0 none, 2 opposite)"
     low, high, value = gap["low"], gap["high"], gap["value"]
-    if low is None:
+    if low is None or (low < SAME and high > 2 - SAME):
         return f"Modality gap {shown(value)}: {means}."
     if high - low > SAME:
         if gap["exact"]:
             among = f"from {shown(low)} to {shown(high)} among all optima (proven), which the loss does not tell apart"
         else:
-            among = f"no less than {shown(low)} and no more than {shown(high)} at any optimum (proven)"
+            least = f"no less than {shown(low)} and " if low >= SAME else ""
+            among = f"{least}no more than {shown(high)} at any optimum (proven)"
         return f"Modality gap {shown(value)} here, and {among}: {means}."
     return f"Modality gap {shown(value)} at every optimum (proven): {means}."
 
