@@ -38,8 +38,8 @@ from geomsolve.solvers.choose import refuse_oversize
 FEW_PAIRS = 6
 """Pairs of distinct proportions up to which the range of each is asked for."""
 
-LOOSEST = 2
-"""Pairs, those held least firmly, whose ranges are asked for beyond."""
+LOOSEST = 1
+"""Pairs, those held least firmly, whose ranges are asked for beyond: the first was the widest wherever all were."""
 
 RANGED_ORBITS = 150
 """Distinct proportions up to which ranges are asked for: each takes some twenty solves."""

@@ -189,7 +189,7 @@ def meaning(report: ContrastReport) -> list[str]:
     slack = number(report.slack, 3)
     if any(row.width is not None for row in solved):
         some = any(row.width is not None and not row.width.complete for row in solved)
-        more = "; + where only the pairs held least firmly were asked about" if some else ""
+        more = "; + where only the pair held least firmly was asked about" if some else ""
         lines.append(f"Width: how far a cosine may range at {slack} nats above the optimum, of 2 at most{more}.")
     unseen = [row for row in report.settled if row.structure != "regular simplex" and little(row)]
     if unseen:
