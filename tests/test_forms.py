@@ -340,7 +340,7 @@ def test_a_name_of_another_kind_says_so(run, command, words):
     assert "did you mean" not in shown.stderr
 
 
-@pytest.mark.parametrize("name", ["bce", "kl", "RINCELoss", "unicon", "hcl", "CircleLoss", "MarginLoss", "ce2", "mse"])
+@pytest.mark.parametrize("name", ["bce", "kl", "RINCELoss", "unicon", "hcl", "MarginLoss", "ce2", "mse"])
 def test_no_neighbour_is_guessed_that_is_another_loss(name):
     said = LOSSES.unknown(name, field="loss.name").message
     assert said.startswith(f"unknown loss {name!r}; known: align-uniform")

@@ -28,7 +28,7 @@ REGISTRY.explain(
     "is not contrastive over classes: it reconstructs its input and compares no samples",
 )
 REGISTRY.explain(
-    ("proxy-nca", "proxy-nca++", "proxy-anchor", "soft-triple", "softtriplet-proxy", "center", "magnet"),
+    ("proxy-nca", "proxy-nca++", "proxy-anchor", "soft-triple", "center", "magnet"),
     "compares samples with a learned proxy of each class, so it is no function of the cosines between classes alone",
 )
 REGISTRY.explain(

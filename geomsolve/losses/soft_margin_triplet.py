@@ -41,7 +41,7 @@ class SoftTriplet(Loss):
     name: ClassVar[str] = "soft-margin-triplet"
     summary: ClassVar[str] = "triplet with log(1 + e^x) for the hinge; TripletMarginLoss(smooth_loss=True) is -t 1"
     source: ClassVar[str] = "Hermans et al. 2017 (in defense of the triplet loss), on cosines"
-    also: ClassVar[tuple[str, ...]] = ("soft-margin", "smooth-triplet", "triplet-soft-margin")
+    also: ClassVar[tuple[str, ...]] = ("soft-margin", "soft-triplet", "smooth-triplet", "triplet-soft-margin")
 
     temperature: float = parameter(TEMPERATURE, 0.1)
     margin: float | None = parameter(MARGIN, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import Any
 
 import click
@@ -26,6 +27,9 @@ from geomsolve.cli.render import holds_for
 from geomsolve.questions.contrast import Contrast
 from geomsolve.registry import LOSSES
 from geomsolve.words import UNSEEN, listing, number
+
+LONGEST_NAME = 17
+"""Characters of a loss in the table, beyond which it goes on in the next line."""
 
 SAME = 0.05
 """Degrees up to which two angles are printed alike."""
@@ -126,7 +130,7 @@ def setting(report: ContrastReport) -> str:
 def table(report: ContrastReport) -> Table:
     """One row a loss, within 80 columns."""
     made = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    made.add_column("loss", overflow="fold", max_width=17)
+    made.add_column("loss", overflow="fold", max_width=LONGEST_NAME)
     made.add_column("geometry", max_width=16)
     minority = any(row.minority_angle_deg is not None for row in report.solved)
     for title in ("smaller", "all", "simplex", "collapse", "width"):
@@ -134,7 +138,10 @@ def table(report: ContrastReport) -> Table:
             made.add_column(title, justify="right", no_wrap=True)
     made.add_column("proven", no_wrap=True)
     for row in report.rows:
-        cells = [row.label, "not solved" if row.structure is None else SHORT.get(row.structure, row.structure)]
+        cells = [
+            fill(row.label, LONGEST_NAME),
+            "not solved" if row.structure is None else SHORT.get(row.structure, row.structure),
+        ]
         if minority:
             cells.append(degrees(row, row.minority_angle_deg))
         cells += [degrees(row, row.min_angle_deg), loses(row.simplex_excess), collapses(row), wide(row)]
