@@ -174,6 +174,13 @@ def test_endless_negatives_are_refused():
     assert caught.value.field == "loss.negatives"
 
 
+def test_lifted_structure_is_refused_with_what_comes_nearest(run):
+    shown = run("imbalance", "--props", "0.7,0.2,0.1", "--loss", "lifted-structure")
+    assert shown.code == 2
+    assert "no solver for that here yet" in shown.stderr
+    assert "--loss multi-similarity" in shown.stderr
+
+
 def test_circle_is_refused_with_its_reason(run):
     shown = run("imbalance", "--props", "0.7,0.2,0.1", "--loss", "circle")
     assert shown.code == 2
