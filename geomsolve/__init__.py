@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from geomsolve.errors import GeomsolveError, InputError, SolverError
     from geomsolve.gram.orbits import Orbits
     from geomsolve.gram.structure import Structure
+    from geomsolve.interop import from_lightly, from_pml, from_sentence_transformers
     from geomsolve.losses import Loss, make_loss
     from geomsolve.proof.certificate import Certificate, certify
     from geomsolve.questions.advise import Advise
@@ -100,6 +101,9 @@ _HOMES = {
     "Threshold": "geomsolve.questions.threshold",
     "ThresholdReport": "geomsolve.analyses.threshold_report",
     "certify": "geomsolve.proof.certificate",
+    "from_lightly": "geomsolve.interop",
+    "from_pml": "geomsolve.interop",
+    "from_sentence_transformers": "geomsolve.interop",
     "make_loss": "geomsolve.losses",
     "solve": "geomsolve.analyses",
 }
@@ -150,6 +154,9 @@ __all__ = [
     "ThresholdReport",
     "__version__",
     "certify",
+    "from_lightly",
+    "from_pml",
+    "from_sentence_transformers",
     "make_loss",
     "solve",
 ]

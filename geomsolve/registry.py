@@ -429,6 +429,20 @@ class Registry(Mapping[str, type[C]]):
                 return name
         return word
 
+    def keyword(self, word: str, value: Any) -> tuple[str, Any] | None:
+        """The parameter that ``word`` is a name, a flag or a synonym of, and its value; None where there is none."""
+        declared = self.parameters()
+        if word in declared:
+            return word, value
+        flags = {f"--{word.replace('_', '-')}", f"-{word}" if len(word) == 1 else ""}
+        for name, each in declared.items():
+            if flags & set(each.flags):
+                return name, value
+            for synonym in each.also:
+                if synonym.flag in flags:
+                    return name, value if synonym.meaning is None else _in_terms_of(synonym, value, word)
+        return None
+
     def users(self, parameter: str) -> dict[str, Any]:
         """The choices that take a parameter, and what it is there by default."""
         return {name: cls.defaults()[parameter] for name, cls in sorted(self.items()) if parameter in cls.takes()}
@@ -522,6 +536,15 @@ class Registry(Mapping[str, type[C]]):
             }
             mappings.append(mapping if name == default else {**mapping, "required": ["name"]})
         return {"anyOf": [{"enum": sorted(names)}, *mappings]}
+
+
+def _in_terms_of(synonym: Synonym, value: Any, word: str) -> float:
+    """The value of the parameter that a synonym with another meaning has at ``value``."""
+    assert synonym.meaning is not None
+    try:
+        return synonym.meaning(float(value))
+    except (ArithmeticError, TypeError, ValueError):
+        raise InputError(f"wanted a number above 0, got {value!r}", field=word) from None
 
 
 def _key(name: str) -> str:

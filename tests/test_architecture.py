@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "words": {"errors"},
     "files": {"errors"},
     "registry": {"errors"},
+    "interop": {"errors", "registry"},
     "reading": {"errors", "words"},
     "gram": {"errors"},
     "objectives": {"errors", "gram"},

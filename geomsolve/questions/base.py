@@ -131,6 +131,27 @@ class Problem(Frozen):
 
     beside: ClassVar[Registry[Any] | None] = None
     """Choices whose parameters are keys of the problem itself, and stand beside its other keys."""
+    of_loss: ClassVar[Registry[Any] | None] = None
+    """Choices whose parameters stand under the key ``loss``; in Python also beside it, as keywords."""
+    leading: ClassVar[str] = ""
+    """The field that the first argument gives in Python, where it may do without its name."""
+
+    def __init__(self, /, *first: Any, **data: Any) -> None:
+        super().__init__(**self.gathered(first, data))
+
+    @classmethod
+    def gathered(cls, first: Sequence[Any], data: dict[str, Any]) -> dict[str, Any]:
+        """Arguments as in Python by the keys of a problem file: with a name for the ``first`` one, and the parameters
+        of the loss, which may stand beside it, within it.
+
+        ``Imbalance([0.7, 0.3], loss="supcon", tau=0.5)`` has ``props`` and ``loss: {name: supcon, temperature: 0.5}``.
+        """
+        return gather(cls, cls, first, data)
+
+    @classmethod
+    def led_by(cls, value: Any) -> dict[str, Any]:
+        """What the first argument gives."""
+        return {cls.leading: value}
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -138,9 +159,43 @@ class Problem(Frozen):
         return ()
 
 
+def gather(model: type[Problem], question: type[Problem], first: Sequence[Any], data: dict[str, Any]) -> dict[str, Any]:
+    """:meth:`Problem.gathered` for a ``model`` of which ``question`` is the part that has classes and a loss."""
+    found = dict(data)
+    if first:
+        if len(first) > 1 or not question.leading:
+            most = "one argument" if question.leading else "no argument"
+            raise InputError(f"{model.__name__} takes {most} without a name; give the others by name")
+        led = question.led_by(first[0])
+        twice = next((key for key in led if found.get(key) is not None), None)
+        if twice is not None:
+            raise InputError("this is given twice, as the first argument and by name", field=twice)
+        found |= led
+    own = {*keys(model), *model.model_fields}
+    flat = [key for key in found if key not in own] if question.of_loss is not None else []
+    if question.of_loss is None or not flat:
+        return found
+    loss = found.get("loss")
+    inside = {"name": loss} if isinstance(loss, str) else {"name": loss.name, **loss.parameters} if isinstance(
+        loss, LossChoice
+    ) else dict(loss or {})  # fmt: skip
+    for key in flat:
+        meant = question.of_loss.keyword(key, found[key])
+        if meant is None:
+            known = [*keys(model), *question.of_loss.parameters()]
+            raise InputError(f"unknown key; {nearest(key, known)}", field=key)
+        name, value = meant
+        if name in inside:
+            raise InputError("this is given twice, beside the loss and within it", field=name)
+        inside[name] = value
+        del found[key]
+    return {**found, "loss": inside}
+
+
 class PairProblem(Problem):
     """A problem about a loss of two sides."""
 
+    of_loss: ClassVar[Registry[Any] | None] = PAIR_LOSSES
     loss: PairLossChoice = PairLossChoice()
 
     @field_validator("loss", mode="before")
@@ -160,6 +215,7 @@ class LossProblem(Problem):
     """A problem about a loss.  ``of_classifiers``: it may be one of features and classifiers, two points a class."""
 
     of_classifiers: ClassVar[bool] = False
+    of_loss: ClassVar[Registry[Any] | None] = LOSSES
     loss: LossChoice = LossChoice()
 
     @property
@@ -176,9 +232,9 @@ class LossProblem(Problem):
 
 def read_lists(loss: dict[str, Any], base: Path | None) -> dict[str, Any]:
     """A loss with the lists and matrices among its parameters read: one number a class, one row a class."""
-    read = dict(loss)
-    declared = LOSSES.parameters() if any(isinstance(value, (str, list, tuple)) for value in loss.values()) else {}
-    for key, value in loss.items():
+    read = {key: _plain(value) for key, value in loss.items()}
+    declared = LOSSES.parameters() if any(isinstance(value, (str, list, tuple)) for value in read.values()) else {}
+    for key, value in list(read.items()):
         if key not in declared or not isinstance(value, (str, list, tuple)):
             continue
         try:
@@ -195,6 +251,16 @@ def read_lists(loss: dict[str, Any], base: Path | None) -> dict[str, Any]:
         except InputError as error:
             raise InputError(error.message, field=key) from None
     return read
+
+
+def _plain(value: Any) -> Any:
+    """An array of any library as numbers or lists of them; anything else as it is."""
+    if isinstance(value, (str, int, float, list, tuple, dict)) or value is None:
+        return value
+    from geomsolve.reading.arrays import array
+
+    found = array(value)
+    return found.tolist() if hasattr(found, "tolist") else found
 
 
 def _numbers(value: str | Sequence[Any], base: Path | None) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -12,6 +12,7 @@ from geomsolve.questions.base import Problem
 class Capacity(Problem):
     """``Capacity(classes=1041, dim=384)``: ``classes`` unit vectors in ``dim`` dimensions, as far apart as possible."""
 
+    leading: ClassVar[str] = "classes"
     kind: Literal["capacity"] = "capacity"
     classes: int = Field(description="how many classes, at least 2")
     dim: int = Field(description="dimensions of the embedding, at least 1")

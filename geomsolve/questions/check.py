@@ -8,6 +8,7 @@ side by side, on the command line, in problem files and in JSON:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import (
@@ -21,7 +22,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from geomsolve.errors import InputError, nearest
-from geomsolve.questions.base import Frozen, Problem, keys
+from geomsolve.questions.base import Frozen, Problem, gather, keys
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.realizable import Realizable
 from geomsolve.reading.table import Table
@@ -59,8 +60,13 @@ class Composed(Problem):
     question: Problem
     training: Training = Training()
 
-    def __init__(self, /, **data: Any) -> None:
-        super().__init__(**self.folded(data))
+    def __init__(self, /, *first: Any, **data: Any) -> None:
+        super().__init__(**self.folded(self.gathered(first, data)))
+
+    @classmethod
+    def gathered(cls, first: Sequence[Any], data: dict[str, Any]) -> dict[str, Any]:
+        asked = cls.parts().get("question", Problem)
+        return gather(cls, asked, first, data) if issubclass(asked, Problem) else dict(data)
 
     @classmethod
     def parts(cls) -> dict[str, type[Frozen]]:
@@ -117,7 +123,7 @@ OF_THE_DOCUMENT = ("kind", "title", "why", "expect")
 class Check(Composed):
     """Does gradient descent on the actual batch loss reach the geometry that is predicted for these classes?
 
-    ``Check(props=[0.5, 0.3, 0.2], loss={"name": "supcon", "temperature": 0.5})``; needs torch.
+    ``Check([0.5, 0.3, 0.2], loss="supcon", temperature=0.5)``; needs torch.
     """
 
     kind: Literal["check"] = "check"

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 from pydantic import (
     Field,
     InstanceOf,
@@ -27,6 +28,7 @@ from pydantic import (
 
 from geomsolve.errors import InputError
 from geomsolve.questions.base import Problem
+from geomsolve.reading.arrays import array, named
 from geomsolve.reading.datasets import dataset
 from geomsolve.reading.lists import read_names, read_numbers
 from geomsolve.reading.numbers import SMALLEST
@@ -83,6 +85,7 @@ class ClassProblem(Problem):
 
     SOURCES: ClassVar[tuple[str, ...]] = ("props", "counts", "labels", "dataset")
     """Fields that may give the classes; exactly one does."""
+    leading: ClassVar[str] = "props"
 
     props: Annotated[tuple[float, ...] | None, _numbers("number")] = Field(
         None, description="class proportions, maybe by name"
@@ -96,6 +99,13 @@ class ClassProblem(Problem):
     dataset: str | None = Field(None, description="a built-in data set")
     names: tuple[str, ...] | None = Field(None, description="class names")
 
+    @classmethod
+    def led_by(cls, value: Any) -> dict[str, Any]:
+        """Proportions or counts; or a text that is the name of a data set."""
+        if isinstance(value, str) and value.strip()[:1].isalpha() and not set(value) & set("=@,{"):
+            return {"dataset": value.strip()}
+        return {cls.leading: value}
+
     @model_validator(mode="before")
     @classmethod
     def _with_names(cls, data: Any) -> Any:
@@ -104,13 +114,19 @@ class ClassProblem(Problem):
         if not isinstance(data, dict):
             return data
         read = dict(data)
+        if data.get("names") is not None and not isinstance(data["names"], (str, list, tuple)):
+            given = array(data["names"])
+            read["names"] = given.tolist() if isinstance(given, np.ndarray) else given
         for key in ("props", "counts"):
             value = data.get(key)
             if isinstance(value, (list, tuple)) and any(isinstance(x, str) and set(x) & set("%:") for x in value):
                 value = ",".join(map(str, value))
-            if not isinstance(value, (str, Mapping)):
-                continue
             try:
+                value = value if value is None else (named(value) or array(value))
+                if isinstance(value, np.ndarray):
+                    read[key] = value.ravel().tolist() if 1 in value.shape else value.tolist()
+                if not isinstance(value, (str, Mapping)):
+                    continue
                 found = read_shares(value, data.get("base"))
             except InputError as error:
                 raise InputError(error.message, field=key) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
@@ -10,19 +10,21 @@ from pydantic import Field, ValidationInfo, field_validator
 from geomsolve.questions.base import LossProblem
 from geomsolve.questions.data import ClassLabels, Matrix, Vectors
 from geomsolve.questions.slack import Nonnegative
-from geomsolve.reading.embeddings import Embeddings, open_embeddings
-from geomsolve.reading.labels import Classes, read_classes
+from geomsolve.reading.embeddings import Embeddings, embeddings_of, open_embeddings
+from geomsolve.reading.labels import Classes, classes_of, read_classes
 from geomsolve.reading.table import Table, read_rows
 from geomsolve.words import counted
 
 
 class Compare(LossProblem):
-    """Do the embeddings in a file have the geometry that is predicted for their own class proportions?
+    """Do embeddings have the geometry that is predicted for their own class proportions?
 
-    ``Compare(embeddings="z.npy", labels="y.npy", loss={"name": "supcon", "temperature": 0.1})``; a list of files are
-    checkpoints, with the same rows in each.  The labels are read here; of the embeddings only what their file holds.
+    ``Compare(z, labels=y, loss="supcon", temperature=0.1)`` with arrays of any library, or the names of files; several
+    in a list are checkpoints, with the same rows in each.  The labels are read here; of the embeddings in a file only
+    what it holds.
     """
 
+    leading: ClassVar[str] = "embeddings"
     kind: Literal["compare"] = "compare"
     labels: ClassLabels = Field(description="a file with the class of each row")
     embeddings: Vectors = Field(
@@ -38,7 +40,10 @@ class Compare(LossProblem):
     def _read_labels(cls, value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, Classes):
             return value
-        classes = read_classes(_name(value, "labels").removeprefix("@"), info.data.get("base"))
+        if _is_name(value):
+            classes = read_classes(str(value).removeprefix("@"), info.data.get("base"))
+        else:
+            classes = classes_of(value)
         if len(classes.names) < 2:
             raise ValueError(f"all labels are {classes.names[0]!r}; one class has no geometry")
         return classes
@@ -46,13 +51,16 @@ class Compare(LossProblem):
     @field_validator("embeddings", mode="before")
     @classmethod
     def _look_at_embeddings(cls, value: Any, info: ValidationInfo) -> Any:
-        files = value if isinstance(value, (list, tuple)) else [value]
-        if not files:
+        if _is_name(value) or isinstance(value, Embeddings) or not _several(value):
+            value = [value]
+        if not value:
             raise ValueError("wanted the name of a file with embeddings, or several")
         base, labels = info.data.get("base"), info.data.get("labels")
         return tuple(
-            each if isinstance(each, Embeddings) else open_embeddings(_name(each, "embeddings"), base, labels)
-            for each in files
+            each
+            if isinstance(each, Embeddings)
+            else (open_embeddings(str(each), base, labels) if _is_name(each) else embeddings_of(each))
+            for each in value
         )
 
     @field_validator("classifier", mode="before")
@@ -84,8 +92,13 @@ class Compare(LossProblem):
         }
 
 
-def _name(value: Any, what: str) -> str:
-    """A file's name as text."""
-    if isinstance(value, str) or hasattr(value, "__fspath__"):
-        return str(value)
-    raise ValueError(f"wanted the name of a file with {what}, got {value!r:.60}")
+def _is_name(value: Any) -> bool:
+    """Whether it names a file."""
+    return isinstance(value, str) or hasattr(value, "__fspath__")
+
+
+def _several(value: Any) -> bool:
+    """Whether it is a list of embeddings, each a file or an array, rather than the rows of one."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    return all(_is_name(each) or isinstance(each, Embeddings) or getattr(each, "ndim", 0) == 2 for each in value)

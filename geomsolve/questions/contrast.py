@@ -9,7 +9,7 @@ In a problem file a loss may also be a mapping with parameters of its own, so th
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import (
     BaseModel,
@@ -28,7 +28,7 @@ from geomsolve.questions.base import LossChoice, read_lists
 from geomsolve.questions.classes import ClassProblem
 from geomsolve.questions.slack import Nonnegative
 from geomsolve.reading.lists import read_names
-from geomsolve.registry import LOSSES
+from geomsolve.registry import LOSSES, Registry
 from geomsolve.words import UNSEEN
 
 ALL: Final = "all"
@@ -63,11 +63,12 @@ Entry = Annotated[LossChoice, PlainSerializer(_plain, return_type=Any)]
 class Contrast(ClassProblem):
     """What do these losses, side by side, do to the same classes?
 
-    ``Contrast(props=[0.7, 0.2, 0.1], losses=["supcon", "sigmoid"], loss={"temperature": 0.5})``: ``loss`` holds the
+    ``Contrast(props=[0.7, 0.2, 0.1], losses=["supcon", "sigmoid"], temperature=0.5)``: ``loss`` holds the
     parameters of each loss that takes them.  ``slack``: nats above the optimum at which the widest range of a cosine
     is bounded.  ``nonnegative``: no coordinate of a feature is negative, as after a ReLU.
     """
 
+    of_loss: ClassVar[Registry[Any] | None] = LOSSES
     kind: Literal["contrast"] = "contrast"
     losses: tuple[Entry, ...] | Literal["all"] | None = Field(
         None, description="losses by name, or all; a common handful unless given"

@@ -25,7 +25,7 @@ from geomsolve.reading.table import Table
 class Crossmodal(ClassProblem, PairProblem):
     """How do two encoders arrange images and texts under ``loss``, and do they coincide?
 
-    ``Crossmodal(props=[0.7, 0.2, 0.1], loss={"name": "clip", "temperature": 0.5})``, or ``pairs=[[3, 1], [0, 2]]``:
+    ``Crossmodal([0.7, 0.2, 0.1], loss="clip", temperature=0.5)``, or ``pairs=[[3, 1], [0, 2]]``:
     how often each image (row) comes with each text (column).
     """
 
@@ -38,6 +38,15 @@ class Crossmodal(ClassProblem, PairProblem):
     gap: float | None = Field(
         None, ge=0, le=2, allow_inf_nan=False, description="modality gap to force, 0 to 2: what does it cost?"
     )
+
+    @classmethod
+    def led_by(cls, value: Any) -> dict[str, Any]:
+        """The matrix of pairs, where the first argument has rows; else the classes."""
+        rows = value.split(";") if isinstance(value, str) else value
+        nested = isinstance(rows, (list, tuple)) and any(isinstance(row, (list, tuple)) for row in rows)
+        if nested or getattr(value, "ndim", 1) == 2 or (isinstance(value, str) and len(rows) > 1):
+            return {"pairs": value}
+        return super().led_by(value)
 
     @field_validator("pairs", mode="before")
     @classmethod

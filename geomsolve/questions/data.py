@@ -43,14 +43,18 @@ PartialMatrix = Annotated[InstanceOf[Table], _plain, _either(_rows(_ENTRIES))]
 Pictures = Annotated[InstanceOf[Table], _plain, _text]
 """A file or folder of images, of which the spectrum is kept."""
 
-ClassLabels = Annotated[InstanceOf[Classes], _place, _text]
-"""A file with the class of each sample."""
+ClassLabels = Annotated[
+    InstanceOf[Classes], _place, _either({"type": "array", "items": {"type": ["string", "number"]}, "minItems": 1})
+]
+"""The class of each sample: a file with them, a list or an array."""
 
 _places = PlainSerializer(
     lambda files: files[0].place if len(files) == 1 else [file.place for file in files], return_type=Any
 )
 
 Vectors = Annotated[
-    tuple[InstanceOf[Embeddings], ...], _places, _either({"type": "array", "items": {"type": "string"}, "minItems": 1})
+    tuple[InstanceOf[Embeddings], ...],
+    _places,
+    _either({"type": "array", "items": {"type": "string"}, "minItems": 1}, _rows(_NUMBERS)),
 ]
-"""A file of vectors, or several with the same rows, looked at but not read."""
+"""A file of vectors, or several with the same rows, looked at but not read; or vectors as such."""

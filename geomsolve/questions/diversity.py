@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ class Diversity(Problem):
     ``Diversity(latents="rings:7x10", temperature=0.3, shared_coordinates=1)``; ``kappa`` is 1/temperature if left out.
     """
 
+    leading: ClassVar[str] = "latents"
     kind: Literal["diversity"] = "diversity"
     latents: Matrix = Field(description="points on the unit sphere: sphere:200:3, rings:7x10, @file or rows")
     masses: tuple[float, ...] | None = Field(None, description="how frequent each point is (default: equally)")

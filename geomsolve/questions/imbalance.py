@@ -14,7 +14,7 @@ from geomsolve.questions.slack import Nonnegative, Pairs, Slack, check_slack, po
 class Imbalance(ClassProblem, LossProblem):
     """Which geometry does ``loss`` want for classes of these proportions?
 
-    ``Imbalance(props=[0.7, 0.2, 0.1], loss={"name": "supcon", "temperature": 0.5})``, or ``counts=``, or ``dataset=``.
+    ``Imbalance([0.7, 0.2, 0.1], loss="supcon", temperature=0.5)``, or ``counts=``, ``labels=``, ``dataset=``.
     ``dim=2`` limits the dimension of the embedding; ``slack=1e-4`` asks how far cosines may be at a loss that much
     higher.  ``nonnegative``: no coordinate of a feature is negative, as after a ReLU.
     """

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Realizable(Problem):
     """Can embeddings attain the target of ``weighting`` for these labels, and if not, what is best?
 
-    ``Realizable(weighting="yaware", labels=[20, 25, 30], sigma=5)``; without ``labels`` the answer is the condition
+    ``Realizable("yaware", labels=[20, 25, 30], sigma=5)``; without ``labels`` the answer is the condition
     in words and the verdict on reference label sets.  ``slack=1e-4`` asks how far cosines may be at a loss that much
     higher, also for the ``pairs`` of labels named.  ``weighting="custom"`` takes ``weights`` or ``target`` instead.
     The parameters of the weighting may also stand with its name, ``weighting={"name": "yaware", "sigma": 5}``.
@@ -39,6 +39,7 @@ class Realizable(Problem):
 
     model_config = ConfigDict(extra="allow")
     beside: ClassVar[Registry[Any] | None] = WEIGHTINGS
+    leading: ClassVar[str] = "weighting"
 
     kind: Literal["realizable"] = "realizable"
     weighting: str = Field(description="name of the weighting")
@@ -56,8 +57,8 @@ class Realizable(Problem):
         1e-10, gt=0, lt=1, description="an eigenvalue this small, relative to the largest, counts as zero"
     )
 
-    def __init__(self, /, **data: Any) -> None:
-        values, wrong = _with_parameters(data, type(self))
+    def __init__(self, /, *first: Any, **data: Any) -> None:
+        values, wrong = _with_parameters(self.gathered(first, data), type(self))
         try:
             super().__init__(**values)
         except InputError as error:

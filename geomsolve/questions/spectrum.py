@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -30,6 +30,7 @@ class Spectrum(Problem):
     ``alignment`` is 1/eps if left out.
     """
 
+    leading: ClassVar[str] = "power"
     kind: Literal["spectrum"] = "spectrum"
     power: str | tuple[float, ...] | None = Field(None, description="power at 1, 2, ... cycles: power-law:2:64 or list")
     images: Pictures | None = Field(

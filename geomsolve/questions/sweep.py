@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from geomsolve.questions.base import LossProblem
 from geomsolve.questions.classes import EqualClassProblem
 from geomsolve.questions.slack import Nonnegative, Slack, check_slack
+from geomsolve.reading.arrays import array
 from geomsolve.reading.lists import read_numbers
 from geomsolve.registry import LOSSES
 
@@ -48,9 +50,19 @@ def read_range(text: str, base: Path | None = None) -> list[float]:
     return [low, *values[1:-1], high]
 
 
+def spelled_ranges(value: str | Sequence[str]) -> Any:
+    """``temperature=0.05:1:20``, as on the command line, or a list of such; what is none of these as it is."""
+    each = [value] if isinstance(value, str) else list(value)
+    pairs = [part.partition("=") for part in each if isinstance(part, str)]
+    if len(pairs) != len(each) or not all(name.strip() and sign and values.strip() for name, sign, values in pairs):
+        return value
+    return {name.strip(): values.strip() for name, _, values in pairs}
+
+
 class Sweep(EqualClassProblem, LossProblem):
     """How does the geometry change ``over`` one or two parameters, each with its values?
 
+    ``Sweep([0.7, 0.2, 0.1], over="temperature=log:0.05:1:20")``, or ``over={"temperature": [0.1, 0.5]}``.
     A parameter is one of the loss (temperature, batch, negatives, epsilon, ...), ``majority`` (share of the largest
     class; the others keep their ratios), ``imbalance`` (largest over smallest class, for ``classes`` classes with sizes
     by ``profile``) or ``dim``, the dimensions of the embedding.  ``slack`` asks how far cosines may be
@@ -67,6 +79,7 @@ class Sweep(EqualClassProblem, LossProblem):
     @field_validator("over", mode="before")
     @classmethod
     def _ranges(cls, value: Any, info: ValidationInfo) -> Any:
+        value = spelled_ranges(value) if isinstance(value, (str, list, tuple)) else value
         if not isinstance(value, dict) or not 1 <= len(value) <= 2:
             raise ValueError(
                 f"wanted one or two parameters with their values, as in temperature=0.05:1:20, got {value!r}"
@@ -74,7 +87,8 @@ class Sweep(EqualClassProblem, LossProblem):
         read: dict[str, list[float]] = {}
         for name, values in value.items():
             ranged = isinstance(values, str) and ":" in values and not values.startswith("@")
-            numbers = read_range(values, info.data.get("base")) if isinstance(values, str) else values
+            numbers = read_range(values, info.data.get("base")) if isinstance(values, str) else array(values)
+            numbers = numbers.ravel().tolist() if hasattr(numbers, "ravel") else numbers
             if not isinstance(numbers, (list, tuple)) or not numbers:
                 raise ValueError(f"wanted values for {name}, got {values!r}")
             if ranged and name in WHOLE:

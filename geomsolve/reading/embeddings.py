@@ -10,18 +10,21 @@ column called id or label, texts.  Where several arrays or list columns could be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from geomsolve.errors import InputError
+from geomsolve.reading.arrays import array, columns
 from geomsolve.reading.csv import Csv
 from geomsolve.reading.files import locate
 from geomsolve.reading.labels import LABEL_NAMES, Classes, is_unnamed
-from geomsolve.reading.source import Source
+from geomsolve.reading.npy import sliced
+from geomsolve.reading.source import Column, Source
 from geomsolve.reading.table import FORMATS, look
 
 INDEX_NAMES = ("index", "id", "idx")
@@ -32,13 +35,14 @@ INDEX_NAMES = ("index", "id", "idx")
 class Embeddings:
     """A file, looked at but not read: ``chosen`` columns of ``source``, and those ``left_out``, each with the reason.
 
-    ``place`` is what the user wrote.
+    ``place`` is what the user wrote; ``own_columns`` are the names that an array in memory came with.
     """
 
     place: str
     source: Source
     chosen: tuple[int, ...]
     left_out: tuple[tuple[str, str], ...] = ()
+    own_columns: tuple[str, ...] = ()
 
     @property
     def count(self) -> int | None:
@@ -48,12 +52,40 @@ class Embeddings:
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the chosen columns, where they have any."""
-        names = [self.source.columns[i].name for i in self.chosen]
+        names = self.own_columns or [self.source.columns[i].name for i in self.chosen]
         return tuple(names) if any(names) else ()
 
     def chunks(self) -> Iterator[NDArray[Any]]:
         """Rows (n, d) of floating-point numbers, in chunks, from the first on."""
         return self.source.blocks(self.chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class Held(Source):
+    """An array in memory, as a file with one array."""
+
+    held: NDArray[Any]
+
+    def blocks(self, chosen: Sequence[int], *, blank: bool = False) -> Iterator[NDArray[Any]]:
+        return sliced(self.held, self.size(self.held.shape[1]))
+
+
+def embeddings_of(value: Any) -> Embeddings:
+    """Embeddings that are given as such: an array of any library, or rows, one row a sample."""
+    rows = array(value)
+    try:
+        rows = np.asarray(rows)
+    except ValueError:  # of rows that are not equally long
+        rows = np.zeros(0)
+    if rows.ndim != 2 or 0 in rows.shape or rows.dtype.kind not in "fiu":
+        found = f"{rows.dtype} of shape {rows.shape}" if rows.size else f"{value!r:.60}"
+        raise InputError(f"wanted numbers in two dimensions, one row a sample, or the name of a file; got {found}")
+    if rows.dtype.kind != "f":
+        rows = rows.astype(np.float64)
+    place = f"array of {rows.shape[0]:,} x {rows.shape[1]:,}"
+    names = columns(value)
+    source = Held(Path(place), (Column("", rows.dtype.kind, rows.shape[1:], str(rows.dtype)),), rows.shape[0], rows)
+    return Embeddings(place, source, (0,), own_columns=names)
 
 
 def open_embeddings(text: str, base: Path | None = None, labels: Classes | None = None) -> Embeddings:
@@ -62,7 +94,12 @@ def open_embeddings(text: str, base: Path | None = None, labels: Classes | None 
     source = look(path)
     if source is None:
         raise InputError(f"{str(path)!r} is of no kind that is read here; known: {', '.join(FORMATS)}")
-    own = labels is not None and bool(labels.column) and labels.path.resolve() == path.resolve()
+    own = (
+        labels is not None
+        and labels.path is not None
+        and bool(labels.column)
+        and labels.path.resolve() == path.resolve()
+    )
     left_out: tuple[tuple[str, str], ...] = ()
     if key:
         chosen = source.pick(key)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomsolve.errors import InputError
+from geomsolve.reading.arrays import array, columns
 from geomsolve.reading.csv import Csv
 from geomsolve.reading.files import content, locate
 from geomsolve.reading.generators import generate, is_generated
@@ -45,7 +46,8 @@ def read_labels(value: Any, base: Path | None = None, seed: int = 0) -> Table:
         return _finite(Table(generate(value, seed), (), value))
     if isinstance(value, str) and ";" not in value and not value.startswith("@") and value.strip() != "-":
         return _finite(Table(np.array(read_numbers(value, base), dtype=np.float64), (), value))
-    if not isinstance(value, (str, list, tuple)) and not hasattr(value, "tolist"):
+    value = value if columns(value) else array(value)
+    if not isinstance(value, (str, list, tuple)) and not hasattr(value, "tolist") and not columns(value):
         raise InputError(f"wanted labels: a list of numbers, or of equally long rows, got {value!r:.60}")
     table = read_rows(value, base, what="label")
     if isinstance(value, str) and ";" not in value and not table.names and len(table.points) == 1:
@@ -75,13 +77,14 @@ def _finite(table: Table) -> Table:
 class Classes:
     """The class of each row, as a position ``codes`` (n,) in the ``names`` of the classes, which are sorted.
 
-    ``path`` and ``column`` are where they stood, ``place`` what the user wrote.
+    ``path`` and ``column`` are where they stood, ``place`` what the user wrote; labels that were given as such stood in
+    no file, and their ``place`` says how many there are.
     """
 
     codes: NDArray[np.int64]
     names: tuple[str, ...]
     place: str
-    path: Path
+    path: Path | None = None
     column: str = ""
 
     def __eq__(self, other: object) -> bool:
@@ -119,6 +122,31 @@ def read_classes(text: str, base: Path | None = None) -> Classes:
         raise InputError(f"{str(path)!r} {found}; wanted one label a row")
     codes, names = tell_apart(raw, str(path))
     return Classes(codes, names, text, path, column)
+
+
+def classes_of(value: Any) -> Classes:
+    """The classes of labels that are given as such: an array of any library or a list, one a row, or one-hot rows."""
+    raw = array(value)
+    if isinstance(raw, (list, tuple)):
+        raw = np.array(raw) if raw and not any(isinstance(x, str) for x in raw) else list(raw)
+    if isinstance(raw, np.ndarray) and raw.ndim == 2:
+        if raw.shape[1] == 1:
+            raw = raw[:, 0]
+        elif raw.dtype.kind in "iufb" and np.all((raw == 0) | (raw == 1)) and np.all(raw.sum(axis=1) == 1):
+            raw = np.array(columns(value) or [str(i) for i in range(raw.shape[1])])[raw.argmax(axis=1)]
+    if isinstance(raw, np.ndarray) and raw.dtype.kind == "O":
+        raw = raw.tolist() if raw.ndim == 1 else raw
+    one_a_row = isinstance(raw, list) or (isinstance(raw, np.ndarray) and raw.ndim == 1)
+    if not one_a_row or len(raw) == 0:
+        raise InputError(f"wanted one label a row, got {_shaped(value)}")
+    codes, names = tell_apart(raw, "the labels")
+    return Classes(codes, names, f"{len(raw):,} labels")
+
+
+def _shaped(value: Any) -> str:
+    """What was given, in a few words."""
+    shape = getattr(value, "shape", None)
+    return f"an array of shape {tuple(shape)}" if shape is not None else f"{value!r:.60}"
 
 
 def _position(source: Source, key: str) -> int:

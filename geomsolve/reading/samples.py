@@ -156,7 +156,10 @@ def _of_sequence(value: Any, place: str = "") -> Samples:
     """Labels as such: a list, an array, a tensor or a series."""
     import numpy as np
 
-    plain = value.tolist() if hasattr(value, "tolist") else value
+    from geomsolve.reading.arrays import array, columns
+
+    plain = array(value)
+    plain = plain.tolist() if hasattr(plain, "tolist") else plain
     if not isinstance(plain, (list, tuple)) or not plain:
         raise InputError(f"wanted labels, one a sample, or a file with them, got {value!r:.60}")
     if all(isinstance(row, (list, tuple)) and len(row) == 1 for row in plain):
@@ -167,7 +170,7 @@ def _of_sequence(value: Any, place: str = "") -> Samples:
         except (TypeError, ValueError):
             rows = np.zeros(0)
         if rows.ndim == 2 and rows.shape[1] > 1:
-            return _of_one_hot(rows, (), place)
+            return _of_one_hot(rows, columns(value), place)
     return _counted(list(plain), "the list of labels", place)
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomsolve.errors import InputError
+from geomsolve.reading.arrays import array, columns
 from geomsolve.reading.csv import Csv
 from geomsolve.reading.files import content, locate, standard_input
 from geomsolve.reading.npy import Npy
@@ -130,14 +131,15 @@ def _counts(name: str) -> bool:
 
 
 def read_rows(value: Any, base: Path | None = None, *, blank: bool = False, what: str = "row") -> Table:
-    """A table from text as in the module, or from a sequence of numbers or rows.
+    """A table from text as in the module, from a sequence of numbers or rows, or from an array of any library.
 
     With ``blank`` an empty entry, or None, is nan.  ``what`` is the word for a row in a message.
     """
     if isinstance(value, Table):
         return value
     if not isinstance(value, str):
-        return _of_sequence(value, blank=blank, what=what)
+        table = _of_sequence(array(value), blank=blank, what=what)
+        return Table(table.values, columns(value), "") if columns(value) else table
     if value.startswith("@"):
         return read(value[1:], base, blank=blank)
     place = value
@@ -212,9 +214,9 @@ def _of_sequence(value: Any, *, blank: bool, what: str) -> Table:
                 shown = f"{what} {number} is {plain[number - 1]!r:.60}"
                 raise InputError(f"wanted a matrix of numbers, but {shown}, not a number")
     try:
-        array: FloatArray = np.array(
+        found: FloatArray = np.array(
             [[math.nan if x is None else float(x) for x in row] for row in table], dtype=np.float64
         )
     except (TypeError, ValueError, OverflowError):
         raise InputError(wanted) from None
-    return Table(array[:, 0] if flat and array.size else array.reshape(len(table), -1))
+    return Table(found[:, 0] if flat and found.size else found.reshape(len(table), -1))

@@ -67,7 +67,7 @@ def command(output: Output, **flags: Any) -> int:
     """
     try:
         problem = Compare(**split_loss(flags))
-        read = [problem.labels.path, *(file.source.path for file in problem.embeddings)]
+        read = [*filter(None, [problem.labels.path]), *(file.source.path for file in problem.embeddings)]
         refuse_overwriting(output.out, read, field="out")
         output.notify(problem)
         with reading("embeddings", quiet=output.quiet) as tell:
