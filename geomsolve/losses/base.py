@@ -220,7 +220,8 @@ register = REGISTRY.register
 
 @dataclass(frozen=True)
 class Unsolved:
-    """A published loss whose optimum is no question about cosines of classes; ``reason`` says why, and what to ask.
+    """A published loss that is not solved: its optimum is no question about cosines of classes, or no solver here is
+    made for it; ``reason`` says why, and what to ask.
 
     ``also``: other spellings of its name.
     """

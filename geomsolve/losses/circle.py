@@ -23,6 +23,7 @@ from geomsolve.losses.base import Unsolved, unsolved
 CIRCLE = unsolved(
     Unsolved(
         name="circle",
+        also=("circle-loss",),
         summary="pair weights that grow with their distance from the goal, through which no gradient goes",
         source="Sun et al. 2020 (circle loss)",
         reason=(

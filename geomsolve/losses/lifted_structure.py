@@ -23,6 +23,7 @@ from geomsolve.losses.base import Unsolved, unsolved
 LIFTED_STRUCTURE = unsolved(
     Unsolved(
         name="lifted-structure",
+        also=("lifted", "lifted-struct", "generalized-lifted-structure"),
         summary="squared hinge of a soft maximum over the negatives of both halves of a pair, on distances",
         source="Song et al. 2016 (lifted structured feature embedding)",
         reason=(
