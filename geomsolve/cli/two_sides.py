@@ -65,7 +65,8 @@ def attained_lines(attained: dict[str, Any], loss: dict[str, Any]) -> list[str]:
     if floor is None:
         return []
     lowest = f"{rounded(floor, 6)}{', minus the mutual information of the pairs' if mutual(loss) else ''}"
-    above = f"the loss stays {nats(excess)} above the lowest that free logits would reach ({lowest})"
+    stays = "is within rounding of" if excess <= NOTHING else f"stays {nats(excess)} above"
+    above = f"the loss {stays} the lowest that free logits would reach ({lowest})"
     if highest is None:
         if "no weight" in attained["reason"]:
             return [f"At no temperature can these pairs be expressed exactly, as some have no weight: {above}."]
