@@ -13,6 +13,7 @@ import json
 import math
 import platform
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar
 
@@ -28,6 +29,12 @@ SCHEMA = "geomsolve/1"
 
 def versions() -> dict[str, str]:
     """Versions of geomsolve, Python and the libraries whose numbers enter an answer."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Read once: a library's version is a line of a file of its own."""
     found = {"geomsolve": __version__, "python": platform.python_version()}
     for package in ("numpy", "scipy", "cvxpy", "clarabel", "scs"):
         try:

@@ -14,7 +14,8 @@ from geomsolve import Imbalance, Orbits, make_loss, solve
 from geomsolve.analyses.imbalance import collapse_temperature
 from geomsolve.analyses.merging import best_geometry, groups_within, optimal_merger, parts
 from geomsolve.proof.certificate import dual_blocks
-from geomsolve.proof.collapse import collapse_margin, dual_rank, has_majority, held_together, judge, roots
+from geomsolve.proof.collapse import collapse_margin, dual_rank, has_majority, held_together, judge
+from geomsolve.proof.crossings import changes, nearest
 
 NEGATIVES = (1, 2, 4, 8, 16, 64, 256)
 TABLE = {
@@ -167,10 +168,43 @@ def test_no_threshold_where_no_temperature_makes_a_difference():
         assert collapse_temperature(make_loss("dcl", {"negatives": 1}), one_majority(share)) is None
 
 
-def test_roots_finds_every_crossing_of_the_scan():
-    found = roots(lambda x: 0.1 < x < 3.0, 0.01, 100.0, 17)
-    np.testing.assert_allclose(found, [0.1, 3.0], rtol=1e-9)
-    assert roots(lambda x: True, 0.01, 100.0, 17) == []
+def test_crossings_are_found_whatever_the_margin_says():
+    """A margin only says where to look first: wrong ones, or none, lead to the same places."""
+    scan = np.geomspace(0.01, 100, 17).tolist()
+
+    def inside(x: float) -> bool:
+        return 0.1 < x < 3.0
+
+    margins = [None, lambda x: (x - 0.1) * (3 - x), lambda x: math.sin(x), lambda x: math.nan, lambda x: 1.0]
+    for margin in margins:
+        found = changes(inside, scan, margin=margin)
+        np.testing.assert_allclose([change.at for change in found], [0.1, 3.0], rtol=1e-9)
+        assert changes(lambda x: True, scan, margin=margin) == []
+        for place, wanted in ((0.001, 0.1), (0.5, 0.1), (0.6, 3.0), (1000.0, 3.0)):
+            assert nearest(inside, scan, place, margin=margin).at == pytest.approx(wanted, rel=1e-9)
+
+
+def test_a_margin_saves_most_of_the_looks():
+    """Bisection to 1e-10 takes 33 looks between two points of a scan; the nearest change needs no scan of the rest."""
+    looks: list[float] = []
+
+    def state(x: float) -> bool:
+        looks.append(x)
+        return x**3 > 5
+
+    found = nearest(state, np.geomspace(0.01, 100, 17).tolist(), 1.0, margin=lambda x: x**3 - 5)
+    assert found.at == pytest.approx(5 ** (1 / 3), rel=1e-10)
+    assert len(looks) <= 9
+
+
+@pytest.mark.parametrize("classes", [4, 130])
+def test_nearest_temperature_solves_the_condition(classes):
+    """Classes of few and of many distinct sizes (where the margin comes from inverse iteration): the closed form."""
+    share = 0.97
+    weights = 1 + np.arange(classes - 1) / 50
+    orbits = Orbits.of([share, *((1 - share) * weights / weights.sum())])
+    wanted = brentq(lambda t: supcon_condition(share, t), 0.1, 10, xtol=1e-14)
+    assert collapse_temperature(make_loss("supcon", {}), orbits) == pytest.approx(wanted, rel=1e-9)
 
 
 # --- groups and dimensions by the certificate ----------------------------------------------------------------------

@@ -23,14 +23,14 @@ from geomsolve.analyses.merging import structure_at
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.nonnegative import hold, proven_for, refuse_other_ranges
 from geomsolve.analyses.ranges import Around, all_asked, range_above_frame, range_around, refuse_ranges, widest_range
-from geomsolve.analyses.threshold import collapse_changes, path_over
+from geomsolve.analyses.threshold import path_over
 from geomsolve.analyses.threshold_report import UNITS
 from geomsolve.analyses.varied import Classes, with_majority
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, angle_degrees, classify, names_of
 from geomsolve.losses import Loss
-from geomsolve.proof.collapse import has_majority
+from geomsolve.proof.collapse import collapse_changes, has_majority
 from geomsolve.questions.sweep import WHOLE, Sweep
 from geomsolve.report import Proof, Report, understood
 from geomsolve.solvers.base import Answer
@@ -267,8 +267,9 @@ def collapse_along(problem: Sweep, loss: Loss) -> list[dict[str, Any]] | None:
             continue
         if first != "majority" and not has_majority(orbits):
             continue
+        part = path.between(low, high)
         found += [
             {first: path.value(change.at), **point, "collapsed_above": change.after}
-            for change in collapse_changes(path.between(low, high))
+            for change in collapse_changes(part.at, part.scan, whole=part.whole)
         ]
     return found

@@ -1,8 +1,9 @@
 """Where along a path do the smaller classes collapse into one point?  Read off the certificate.
 
 Collapse, G = v v' with v = (1, -1, ..., -1), is optimal iff its dual matrix S is psd (``proof/collapse.py``), so a
-threshold is where the smallest eigenvalue of S changes sign along the path.  It is located by bisection; nothing is
-solved.  On the way there groups of classes may merge, which ``merging.py`` finds by solving.
+threshold is where the smallest eigenvalue of S changes sign along the path.  It is located between two places where
+that sign differs; nothing is solved.  On the way there groups of classes may merge, which ``merging.py`` finds by
+solving.
 
     temperature   the loss's own parameter
     majority      share P of the largest class; the others keep their ratios.  The path runs over P / (1 - P)
@@ -36,8 +37,8 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.losses import ClassifierLoss, Loss
 from geomsolve.objectives.base import Objective
 from geomsolve.proof.certificate import collapse_is_optimal
-from geomsolve.proof.collapse import TEMPERATURES, has_majority
-from geomsolve.proof.crossings import Change, changes
+from geomsolve.proof.collapse import TEMPERATURES, collapse_changes, has_majority
+from geomsolve.proof.crossings import Change
 from geomsolve.questions.threshold import Threshold
 from geomsolve.report import understood
 
@@ -145,11 +146,6 @@ def _over_imbalance(loss: Loss, classes: Classes) -> Path:
     return Path("imbalance", at, _geometric(LEAST_RATIO, MOST_ODDS, SCAN), partial, float(p.max() / p.min()))
 
 
-def collapse_changes(path: Path) -> list[Change[bool]]:
-    """Where full minority collapse sets in or ends along the path, in order."""
-    return changes(lambda x: collapse_is_optimal(*path.at(x)), path.scan, whole=path.whole)
-
-
 def threshold(problem: Threshold) -> ThresholdReport:
     """Answer the question of :class:`Threshold`."""
     loss = loss_of(problem)
@@ -167,7 +163,7 @@ def threshold(problem: Threshold) -> ThresholdReport:
     reason = impossible(objective, orbits, loss)
     possible = reason is None
     if reason is None:
-        found = collapse_changes(path)
+        found = collapse_changes(path.at, path.scan, whole=path.whole)
         if not found:
             reason = unchanged(path)
     nearest = min(found, key=lambda change: _distance(path, change.at), default=None)

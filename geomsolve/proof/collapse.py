@@ -28,9 +28,9 @@ Symbols: S ``blocks``, ``dual``; r ``forces``; X ``reached``, A ``whole``, B ``w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf, log
+from math import inf, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,16 +40,19 @@ from geomsolve.gram.types import FloatArray, IntArray
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.merged import Merger
 from geomsolve.proof.certificate import COLLAPSE_ROUNDING, collapse_blocks, collapse_is_optimal, dual_matrix
-from geomsolve.proof.crossings import changes
+from geomsolve.proof.crossings import Change, changes, nearest
 
 TEMPERATURES = (0.005, 200.0)
 """Range of temperatures that is searched for a threshold."""
 
 MOST_ORBITS = 3000
-"""Distinct proportions up to which the search is made: it takes some fifty factorisations."""
+"""Distinct proportions up to which the search is made: it takes some twenty factorisations."""
 
 SCAN = 17
 """Temperatures, evenly in the logarithm, at which the search looks for a change of sign."""
+
+EXACT_MARGIN = 100
+"""Distinct proportions up to which all eigenvalues of S are computed to guess where the smallest is 0."""
 
 FORCE = 1e-8
 """Largest |S_BX|, relative to the forces that cancel, that counts as none."""
@@ -76,9 +79,42 @@ def collapse_margin(objective: Objective, orbits: Orbits) -> float:
     return 0.0 if abs(margin) <= COLLAPSE_ROUNDING * size else margin
 
 
-def roots(collapsed: Callable[[float], bool], low: float, high: float, scan: int) -> list[float]:
-    """Where ``collapsed`` changes along [low, high], looked for at ``scan`` points even in the logarithm."""
-    return [change.at for change in changes(collapsed, np.geomspace(low, high, scan).tolist())]
+Place = Callable[[float], tuple[Objective, Orbits]]
+"""The problem at a place of a path."""
+
+
+def collapse_changes(at: Place, scan: Sequence[float], *, whole: bool = False) -> list[Change[bool]]:
+    """Where full minority collapse sets in or ends along the path ``at``, in order; see :func:`crossings.changes`."""
+    margin = None if whole else guessed_margin(at)
+    return changes(lambda x: collapse_is_optimal(*at(x)), scan, whole=whole, margin=margin)
+
+
+def guessed_margin(at: Place) -> Callable[[float], float]:
+    """The eigenvalue of S that changes sign at a threshold, relative to the size of S, at the places of a path.
+
+    For large S it is that nearest to 0, by inverse iteration that goes on from place to place: a guess, not a proof.
+    """
+    start: FloatArray = np.zeros(0)
+
+    def margin(x: float) -> float:
+        nonlocal start
+        blocks, size = collapse_blocks(*at(x))
+        m = blocks.contrast.size
+        if not (size > 0 and np.isfinite(blocks.quotient).all()):
+            return nan
+        if m <= EXACT_MARGIN:
+            lowest = float(np.linalg.eigvalsh(blocks.quotient)[0])
+        else:
+            start = start if start.size == m else np.ones(m) / np.sqrt(m)
+            try:
+                turned = np.linalg.solve(blocks.quotient, start)
+            except np.linalg.LinAlgError:
+                return 0.0
+            lowest = float(1 / (start @ turned))
+            start = turned / np.linalg.norm(turned)
+        return min(lowest, float(blocks.contrast.min())) / size
+
+    return margin
 
 
 def nearest_collapse_temperature(
@@ -93,11 +129,16 @@ def nearest_collapse_temperature(
     if temperature is None or not has_majority(orbits) or orbits.n_orbits > MOST_ORBITS:
         return None
 
-    def collapsed(t: float) -> bool:
-        return collapse_is_optimal(at(t), orbits)
+    def place(t: float) -> tuple[Objective, Orbits]:
+        return at(t), orbits
 
-    found = roots(collapsed, *TEMPERATURES, SCAN)
-    return min(found, key=lambda t: abs(log(t / temperature)), default=None)
+    found = nearest(
+        lambda t: collapse_is_optimal(at(t), orbits),
+        np.geomspace(*TEMPERATURES, SCAN).tolist(),
+        temperature,
+        margin=guessed_margin(place),
+    )
+    return None if found is None else found.at
 
 
 def weighed_dual(objective: Objective, orbits: Orbits, cosines: FloatArray) -> tuple[Blocks, FloatArray] | None:
