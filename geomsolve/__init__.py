@@ -1,15 +1,41 @@
 """geomsolve: which geometry a contrastive loss wants, with a proof.
 
     from geomsolve import Imbalance, solve
-    report = solve(Imbalance(props=[0.7, 0.2, 0.1], loss={"name": "supcon", "temperature": 0.5}))
-    report.structure.kind, report.gram, report.gap
+    report = solve(Imbalance([0.7, 0.2, 0.1], loss="supcon", temperature=0.5))
+    print(report)                       the sentence and its proof; a notebook shows the coloured grid
+    report.gram, report.value, report.gap, report.certified
+    report.summary(), report.plot(), report.to_frame(), report.to_dict()
 
-Everything public stands in ``__all__`` and is loaded when first used, so that importing geomsolve costs nothing.
+A question is asked by solve(...), and answered by a report.  What it takes may be lists, dictionaries, arrays of numpy
+or torch, tables of pandas, the text of the command line ("70%,20%,10%", "0.05:1:20") or the name of a file ("@y.csv").
+
+    Imbalance(props)                    which geometry does a loss want for these class proportions?
+    Advise(props, want=)                what to change so that the smaller classes keep apart?
+    Design(props, target=)              which class weights make a wanted geometry the optimum?
+    Contrast(props, losses=)            what do several losses do to the same classes?
+    Threshold(props, over=)             where along a path do classes collapse into one point?
+    Sweep(props, over=)                 how does the geometry change along one or two parameters?
+    Levels(props, batch=)               is my loss value good?
+    Compare(embeddings, labels=)        does my trained encoder match the prediction?
+    Check(props)                        does gradient descent get there?  (needs torch)
+    Crossmodal(props)                   how do two encoders arrange images and texts?
+    Realizable(weighting, labels=)      can any embedding attain this weighting of pairs?
+    CheckWeighting(weighting, labels=)  does gradient descent get there?  (needs torch)
+    Capacity(classes, dim=)             how far apart can so many classes be?
+    Negatives(props), Diversity(latents), Spectrum(power)
+
+    from_pml(loss), from_lightly(loss), from_sentence_transformers(loss)    a loss of these libraries, for loss=
+    geomsolve.torch.GeometryProbe       the distance to the prediction inside a training loop
+    make_loss, certify, Orbits          what it is made of: a loss, a proof of any geometry, classes that are alike
+
+help(geomsolve.Imbalance) says what a question takes, "geomsolve list losses" which losses there are.  Wrong input
+raises InputError, a ValueError.  Everything is loaded when first used, so that importing geomsolve costs nothing.
 """
 
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from geomsolve._version import __version__
@@ -169,4 +195,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    """All public names; none for the page of ``help``, which would print every class there is in full."""
+    caller = sys._getframe(1)
+    while caller is not None and caller.f_code.co_name in ("_getmembers", "getmembers"):
+        caller = caller.f_back  # type: ignore[assignment]
+    return [] if caller is not None and caller.f_code.co_name == "docmodule" else sorted(__all__)

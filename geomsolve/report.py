@@ -3,15 +3,18 @@
     Report          a question as understood, a headline, what ``expect`` may ask, an exit code
     ProvenReport    the same with one :class:`Proof` and one :class:`Effort`, from which the exit code follows
 
-The JSON object holds the proof and the effort, and beside them the flat keys of each command.
+The JSON object holds the proof and the effort, and beside them the flat keys of each command.  In Python a report is
+printed, shown by a notebook, drawn and turned into a table, too; its words are those of the command line.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import math
 import platform
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -20,11 +23,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from geomsolve._version import __version__
+from geomsolve.errors import InputError
 from geomsolve.proof.certificate import Certificate
 from geomsolve.questions.base import Problem
 from geomsolve.solvers.base import Answer
 
 SCHEMA = "geomsolve/1"
+
+WORDS = "geomsolve.cli.spoken"
+"""The module with the words for reports.  It lies above this one, which therefore knows no more of it than its name."""
 
 
 def versions() -> dict[str, str]:
@@ -118,6 +125,35 @@ class Effort:
 
 
 @dataclass(frozen=True)
+class Table:
+    """``columns`` of equal length by name, and the ``index``, the names of the rows, where they have any."""
+
+    columns: dict[str, list[Any]]
+    index: list[str] | None = None
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Any], index: Sequence[str] | None = None) -> Table:
+        """From mappings or data classes, one a row; what stands within a mapping is a column ``outer.inner``."""
+        flat = [dict(_flat(jsonable(row))) for row in rows]
+        names = dict.fromkeys(name for row in flat for name in row)
+        return cls({name: [row.get(name) for row in flat] for name in names}, None if index is None else list(index))
+
+    @classmethod
+    def of_matrix(cls, matrix: Any, rows: Sequence[str], columns: Sequence[str] | None = None) -> Table:
+        """From a matrix with a name for each row, and for each column where these are others."""
+        across = rows if columns is None else columns
+        return cls({name: matrix[:, b].tolist() for b, name in enumerate(across)}, list(rows))
+
+
+def _flat(row: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in row.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
+
+
+@dataclass(frozen=True)
 class Report:
     """The base of all reports.  ``problem`` is the question as understood, with its defaults filled in."""
 
@@ -160,6 +196,56 @@ class Report:
     def figures(self) -> dict[str, float]:
         """Further numbers worth a line on a page, by what they are called."""
         return {}
+
+    @property
+    def value(self) -> float | None:
+        """The number that was asked for: the loss in nats, where there is one; None where the answer is none."""
+        return None
+
+    @property
+    def gap(self) -> float | None:
+        """How far the value may be from the best at most; None where the value is no optimum, or exact."""
+        return None
+
+    @property
+    def table(self) -> Table:
+        """What :meth:`to_frame` shows: by default one row of the numbers that may be asked for."""
+        return Table.of_rows([{"answer": self.headline, **self.asked, **self.figures, "certified": self.certified}])
+
+    def summary(self, *, width: int = 100) -> str:
+        """What the command prints, as text of so many columns."""
+        said: str = importlib.import_module(WORDS).text(self, width=width)
+        return said
+
+    def __str__(self) -> str:
+        said: str = importlib.import_module(WORDS).brief(self)
+        return said
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the sentence, the coloured grid and the proof."""
+        said: str = importlib.import_module(WORDS).page(self)
+        return said
+
+    def plot(self, ax: Any = None) -> Any:
+        """The picture of the answer: a new figure of matplotlib, or drawn in the place of the axes ``ax``.
+
+        Raises :class:`geomsolve.InputError` without matplotlib, or where this answer has no picture.
+        """
+        from geomsolve.plots import check_matplotlib, draw
+
+        check_matplotlib()
+        drawn = draw(self.to_dict(full=True), into=ax)
+        if drawn is None:
+            raise InputError("there is no picture of this answer")
+        return drawn
+
+    def to_frame(self) -> Any:
+        """The answer as a DataFrame of pandas: cosines by class, or one row for each thing that it is about."""
+        try:
+            pandas = importlib.import_module("pandas")
+        except ModuleNotFoundError:
+            raise InputError("tables in Python need pandas: pip install pandas") from None
+        return pandas.DataFrame(self.table.columns, index=self.table.index)
 
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         """The JSON object of ``cli --json``: schema, command, problem, versions, and the answer.

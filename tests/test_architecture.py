@@ -36,7 +36,8 @@ MAY_IMPORT = {
     "pair_losses": {"errors", "gram", "objectives", "registry"},
     "weightings": {"errors", "gram", "objectives", "registry"},
     "questions": {"errors", "reading", "registry", "words"},
-    "report": {"_version", "proof", "questions", "solvers"},
+    "plots": {"errors", "gram", "words"},
+    "report": {"_version", "errors", "plots", "proof", "questions", "solvers"},
     "descent": {"errors", "gram", "losses", "objectives", "pair_losses"},
     "analyses": {
         "_version",
@@ -53,7 +54,6 @@ MAY_IMPORT = {
         "weightings",
         "words",
     },
-    "plots": {"errors", "gram", "words"},
     "torch": {"analyses", "errors", "gram", "questions"},
     "batch": {"_version", "analyses", "errors", "files", "questions", "reading", "registry", "report"},
 }

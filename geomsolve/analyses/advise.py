@@ -28,7 +28,7 @@ from geomsolve.errors import InputError, SolverError
 from geomsolve.questions.advise import Advise
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.spelled import command_line
-from geomsolve.report import Report, jsonable, understood
+from geomsolve.report import Report, Table, jsonable, understood
 from geomsolve.solvers.choose import refuse_oversize
 
 
@@ -144,6 +144,10 @@ class AdviseReport(Report):
         if self.reached or self.best is None:
             return "nothing to change" if self.reached else "no change helps"
         return "reached" if self.best.reached else "better"
+
+    @property
+    def table(self) -> Table:
+        return Table.of_rows(self.options)
 
     @property
     def headline(self) -> str:

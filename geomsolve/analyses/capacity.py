@@ -26,7 +26,7 @@ from geomsolve.gram.codes import bounds, closed_form, is_closed, largest_cosine,
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.gram.types import FloatArray
 from geomsolve.questions.capacity import Capacity
-from geomsolve.report import Report, jsonable, understood
+from geomsolve.report import Report, Table, jsonable, understood
 from geomsolve.words import counted
 
 FULL_GRAM = 64
@@ -68,6 +68,20 @@ class CapacityReport(Report):
     bounds: list[dict[str, Any]]
     optimal: bool | None
     method: str
+
+    @property
+    def table(self) -> Table:
+        if self.gram is None:
+            return super().table
+        return Table.of_matrix(self.gram, [str(a + 1) for a in range(self.gram.shape[0])])
+
+    @property
+    def value(self) -> float | None:
+        return self.max_cosine
+
+    @property
+    def gap(self) -> float | None:
+        return 0.0 if self.optimal else None
 
     @property
     def headline(self) -> str:

@@ -9,7 +9,7 @@ from geomsolve.analyses.imbalance import FULL_GRAM
 from geomsolve.analyses.prediction import Prediction
 from geomsolve.analyses.ranges import PairRange
 from geomsolve.gram.types import FloatArray
-from geomsolve.report import Report, jsonable
+from geomsolve.report import Report, Table, jsonable
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,18 @@ class CheckReport(Report):
     @property
     def complaints(self) -> tuple[str, ...]:
         return ("the two sides of the check disagree",) if self.agrees is False else ()
+
+    @property
+    def table(self) -> Table:
+        return Table.of_matrix(self.descent.gram, self.prediction.names)
+
+    @property
+    def value(self) -> float | None:
+        return self.prediction.value
+
+    @property
+    def gap(self) -> float | None:
+        return self.prediction.gap
 
     @property
     def headline(self) -> str:

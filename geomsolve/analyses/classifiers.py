@@ -29,7 +29,7 @@ from geomsolve.losses import ClassifierLoss
 from geomsolve.objectives.cross_entropy import Cross, Margin, Peeled, Regularised
 from geomsolve.proof.nuclear import at_one_point, certify_peeled, nothing_left, unique
 from geomsolve.questions.imbalance import Imbalance
-from geomsolve.report import Effort, Proof, ProvenReport, jsonable, understood
+from geomsolve.report import Effort, Proof, ProvenReport, Table, jsonable, understood
 from geomsolve.solvers.nuclear import PeeledAnswer, solve_peeled
 
 MOST_ORBITS = 400
@@ -130,6 +130,10 @@ class ClassifierReport(ProvenReport):
         across: FloatArray = self.between[np.ix_(index, index)]
         across[np.diag_indices_from(across)] = self.alignments
         return across
+
+    @property
+    def table(self) -> Table:
+        return Table.of_matrix(self.features.gram, self.names)
 
     @property
     def headline(self) -> str:

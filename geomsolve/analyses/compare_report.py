@@ -17,7 +17,7 @@ from geomsolve.analyses.remedies import Remedy
 from geomsolve.gram.measure import Measurement
 from geomsolve.gram.structure import Structure, names_of
 from geomsolve.gram.types import FloatArray
-from geomsolve.report import Report, head, jsonable
+from geomsolve.report import Report, Table, head, jsonable
 
 
 @dataclass(frozen=True)
@@ -232,6 +232,18 @@ class CompareReport(Comparison, Report):
     command: ClassVar[str] = "compare"
     verdicts: ClassVar[tuple[str, ...]] = VERDICTS
 
+    @property
+    def table(self) -> Table:
+        return Table.of_matrix(self.measured.gram, self.names)
+
+    @property
+    def value(self) -> float | None:
+        return self.prediction.value
+
+    @property
+    def gap(self) -> float | None:
+        return self.prediction.gap
+
     def to_dict(self, *, full: bool = False, **detail: Any) -> dict[str, Any]:
         """The JSON object; ``full`` includes the Gram matrices however many classes there are."""
         return {**head(self.command), "problem": jsonable(self.problem), **self.plain(full=full)}
@@ -253,6 +265,19 @@ class CheckpointsReport(Report):
     @property
     def certified(self) -> bool:
         return all(each.certified for each in self.checkpoints)
+
+    @property
+    def table(self) -> Table:
+        rows = [{"verdict": each.verdict, **each.asked, **each.figures} for each in self.checkpoints]
+        return Table.of_rows(rows, [str(each.read["embeddings"]) for each in self.checkpoints])
+
+    @property
+    def value(self) -> float | None:
+        return self.last.prediction.value
+
+    @property
+    def gap(self) -> float | None:
+        return self.last.prediction.gap
 
     @property
     def headline(self) -> str:

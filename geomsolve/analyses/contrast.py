@@ -32,7 +32,7 @@ from geomsolve.questions.base import LossChoice
 from geomsolve.questions.contrast import ALL, Contrast
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.spelled import command_line
-from geomsolve.report import Report, jsonable, understood
+from geomsolve.report import Report, Table, jsonable, understood
 from geomsolve.solvers.choose import refuse_oversize
 
 FEW_PAIRS = 6
@@ -156,6 +156,10 @@ class ContrastReport(Report):
     @property
     def certified(self) -> bool:
         return all(row.certified for row in self.rows if not row.missing)
+
+    @property
+    def table(self) -> Table:
+        return Table.of_rows([row.plain for row in self.rows], [row.label for row in self.rows])
 
     @property
     def headline(self) -> str:

@@ -13,7 +13,7 @@ from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.structure import angle_degrees, structure_tolerance
 from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.cross import Joint
-from geomsolve.report import ProvenReport, jsonable
+from geomsolve.report import ProvenReport, Table, jsonable
 
 FULL_POINTS = 64
 """Points of a side up to which all their cosines are part of the JSON."""
@@ -73,6 +73,13 @@ class CrossmodalReport(ProvenReport):
         mates = self.joint.paired.mate[self.joint.first_point]
         partners = mates[:, None] == self.joint.second_point
         return [(int(i), int(j)) for i, j in np.argwhere(partners)]
+
+    @property
+    def table(self) -> Table:
+        (one, two), (x, y) = self.nouns, self.counts
+        named = self.names if len(self.names) == x == y else ()
+        rows, columns = (list(named) or [f"{noun} {i + 1}" for i in range(n)] for noun, n in ((one, x), (two, y)))
+        return Table.of_matrix(self.matrices()[1], rows, columns)
 
     @property
     def headline(self) -> str:

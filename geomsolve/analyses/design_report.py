@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from geomsolve.analyses.nearest import Nearest
 from geomsolve.gram.structure import Structure
 from geomsolve.gram.types import FloatArray
 from geomsolve.proof.certificate import Certificate
 from geomsolve.proof.equal_masses import UnequalMasses
 from geomsolve.proof.farkas import Refutation
-from geomsolve.report import Report, jsonable
+from geomsolve.report import Report, Table, jsonable
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,22 @@ class DesignReport(Report):
     @property
     def certified(self) -> bool:
         return self.feasible is not None
+
+    @property
+    def table(self) -> Table:
+        if not isinstance(self.weights, np.ndarray):
+            return super().table
+        if self.weights.ndim == 2:
+            return Table.of_matrix(self.weights, self.names)
+        return Table({"proportion": self.proportions.tolist(), "weight": self.weights.tolist()}, list(self.names))
+
+    @property
+    def value(self) -> float | None:
+        return None if self.optimality is None else self.optimality.value
+
+    @property
+    def gap(self) -> float | None:
+        return None if self.optimality is None else self.optimality.gap
 
     @property
     def headline(self) -> str:

@@ -34,7 +34,7 @@ from geomsolve.proof.collapse import TEMPERATURES
 from geomsolve.proof.crossings import changes
 from geomsolve.proof.places import SHARP, Place, least_at, places, whole_places
 from geomsolve.questions.levels import Levels
-from geomsolve.report import Report, understood
+from geomsolve.report import Report, Table, understood
 
 LEVELS = ("collapse", "random_start", "optimum")
 
@@ -91,6 +91,10 @@ class FoundLevelsReport(Report):
     @property
     def certified(self) -> bool:
         return all(match["certified"] for match in self.matches) and (self.best is None or self.best["certified"])
+
+    @property
+    def table(self) -> Table:
+        return Table.of_rows(self.matches)
 
     @property
     def headline(self) -> str:

@@ -31,7 +31,7 @@ from geomsolve.proof.certificate import certify
 from geomsolve.proof.collapse import nearest_collapse_temperature
 from geomsolve.proof.uniqueness import optimum_is_unique
 from geomsolve.questions.imbalance import Imbalance
-from geomsolve.report import Effort, Proof, ProvenReport, jsonable, understood
+from geomsolve.report import Effort, Proof, ProvenReport, Table, jsonable, understood
 from geomsolve.solvers.base import Answer, Solution
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
 from geomsolve.solvers.manifold import solve_limited
@@ -103,6 +103,10 @@ class ImbalanceReport(ProvenReport):
     def open(self) -> bool:
         """Whether the cosines are those of one of many optima, as far as anyone can tell."""
         return not self.resolved or self.unique is False
+
+    @property
+    def table(self) -> Table:
+        return Table.of_matrix(self.gram, self.names)
 
     @property
     def headline(self) -> str:

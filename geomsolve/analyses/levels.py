@@ -22,7 +22,7 @@ from geomsolve.objectives.base import Objective
 from geomsolve.objectives.drawn_batches import Batches
 from geomsolve.objectives.levels import Optimum, Scale
 from geomsolve.questions.levels import Levels
-from geomsolve.report import Proof, ProvenReport, understood
+from geomsolve.report import Proof, ProvenReport, Table, understood
 
 SAME = 1e-3
 """A loss value this close to a level, relative to it, is said to be that level."""
@@ -96,6 +96,11 @@ class LevelsReport(ProvenReport):
     def roughly(self) -> bool:
         """Whether a ratio of expectations stands for the optimum."""
         return self.expectation == "ratio" and self.optimum_random_batches in (None, self.optimum)
+
+    @property
+    def table(self) -> Table:
+        levels = {"collapse": self.collapse, "random start": self.random_start, "optimum": self.optimum}
+        return Table({"value": list(levels.values())}, list(levels))
 
     @property
     def headline(self) -> str:

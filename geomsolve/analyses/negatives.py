@@ -40,7 +40,7 @@ from geomsolve.losses.infonce import Negatives as WithNegatives
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.joint import joint_objective
 from geomsolve.questions.negatives import MOST_NEGATIVES, TAKEN, Negatives
-from geomsolve.report import Effort, Proof, ProvenReport, understood
+from geomsolve.report import Effort, Proof, ProvenReport, Table, understood
 from geomsolve.solvers.base import Answer
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
 
@@ -111,6 +111,10 @@ class NegativesReport(ProvenReport):
     def limit(self) -> float:
         """The loss of infinitely many negatives at its optimum, in nats."""
         return self.value
+
+    @property
+    def table(self) -> Table:
+        return Table.of_rows(self.rows)
 
     @property
     def headline(self) -> str:

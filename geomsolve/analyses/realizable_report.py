@@ -13,7 +13,7 @@ from geomsolve.gram.embedding import embed
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, names_of, structure_tolerance
 from geomsolve.gram.types import FloatArray
-from geomsolve.report import ProvenReport, Report, jsonable
+from geomsolve.report import ProvenReport, Report, Table, jsonable
 from geomsolve.weightings.latents import Latents
 from geomsolve.weightings.limits import Fix
 from geomsolve.words import counted
@@ -70,6 +70,10 @@ class RealizableReport(ProvenReport):
     def optimum(self) -> dict[str, Any]:
         """The best embedding with its proof: value, lower bound and gap in nats, and what ``best`` says."""
         return {**self.proof.figures, **self.best}
+
+    @property
+    def table(self) -> Table:
+        return super().table if self.attained is None else Table.of_matrix(self.attained, self.names)
 
     @property
     def headline(self) -> str:
@@ -144,6 +148,10 @@ class CasesReport(Report):
     @property
     def certified(self) -> bool:
         return all(case.get("certified", True) for case in self.cases)
+
+    @property
+    def table(self) -> Table:
+        return Table.of_rows(self.cases)
 
     @property
     def headline(self) -> str:

@@ -39,7 +39,7 @@ import numpy as np
 from geomsolve.gram.types import FloatArray
 from geomsolve.proof.certificate import Certificate
 from geomsolve.questions.spectrum import Spectrum
-from geomsolve.report import Effort, Proof, ProvenReport, understood
+from geomsolve.report import Effort, Proof, ProvenReport, Table, understood
 from geomsolve.words import counted
 
 FREE = 1e-100
@@ -67,6 +67,11 @@ class SpectrumReport(ProvenReport):
     surviving: FloatArray
     water_level: float
     multiplier: float
+
+    @property
+    def table(self) -> Table:
+        columns = ("frequencies", "power", "many", "variance", "allocation", "gain", "surviving")
+        return Table({name: getattr(self, name).tolist() for name in columns})
 
     @property
     def headline(self) -> str:

@@ -32,7 +32,7 @@ from geomsolve.gram.structure import Structure, angle_degrees, classify, names_o
 from geomsolve.losses import Loss
 from geomsolve.proof.collapse import collapse_changes, has_majority
 from geomsolve.questions.sweep import WHOLE, Sweep
-from geomsolve.report import Proof, Report, understood
+from geomsolve.report import Proof, Report, Table, understood
 from geomsolve.solvers.base import Answer
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
 from geomsolve.words import UNSEEN, nats, number
@@ -48,7 +48,7 @@ OTHER_AXES = ("majority", "imbalance", "dim")
 class SweepReport(Report):
     """One row a point, the last parameter of ``over`` varying fastest.
 
-    ``summary`` says which structures there are, and at how many points.  ``rows`` hold the parameters, ``value``,
+    ``counted`` says which structures there are, and at how many points.  ``rows`` hold the parameters, ``value``,
     ``lower_bound``, ``gap``, ``certified``, ``structure``, ``groups``, extreme cosines and angles, ``rank`` and
     ``rarest_angle_deg``, the angle between the two least frequent classes, and ``simplex_excess``, what the regular
     simplex would lose in nats (None where that does not arise); with a slack also ``widest``, how wide the widest range
@@ -61,9 +61,10 @@ class SweepReport(Report):
     """
 
     command: ClassVar[str] = "sweep"
+    apart: ClassVar[tuple[str, ...]] = ("counted",)
 
     over: dict[str, list[float]]
-    summary: str
+    counted: str
     rows: list[dict[str, Any]]
     collapse: list[dict[str, Any]] | None
     seconds: float
@@ -74,9 +75,13 @@ class SweepReport(Report):
         return all(row["certified"] for row in self.rows)
 
     @property
+    def table(self) -> Table:
+        return Table.of_rows(self.rows)
+
+    @property
     def headline(self) -> str:
         bends = self.bends
-        return f"{self.summary}; {losing(bends)}" if bends else self.summary
+        return f"{self.counted}; {losing(bends)}" if bends else self.counted
 
     @property
     def bends(self) -> list[float]:
@@ -86,11 +91,12 @@ class SweepReport(Report):
 
     @property
     def asked(self) -> dict[str, Any]:
-        return {"structure": self.summary}
+        return {"structure": self.counted}
 
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         """The JSON object; ``axes`` are the parameters in their order, which the keys of ``over`` lose when sorted."""
-        return {**super().to_dict(**detail), "axes": list(self.over), "certified": self.certified}
+        own = {"axes": list(self.over), "certified": self.certified, "summary": self.counted}
+        return {**super().to_dict(**detail), **own}
 
 
 def losing(bends: list[float]) -> str:
@@ -174,7 +180,7 @@ def sweep(problem: Sweep) -> SweepReport:
     return SweepReport(
         problem=understood(problem, loss=loss.written),
         over={name: [_plain(name, value) for value in values] for name, values in problem.over.items()},
-        summary=summary(rows),
+        counted=summary(rows),
         rows=rows,
         collapse=None if problem.nonnegative else collapse_along(problem, loss),
         seconds=time.perf_counter() - began,

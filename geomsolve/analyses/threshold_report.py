@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from geomsolve.analyses.remedies import Remedy
-from geomsolve.report import Report
+from geomsolve.report import Report, Table
 
 UNITS = {
     "temperature": "dimensionless",
@@ -64,6 +64,18 @@ class ThresholdReport(Report):
     total: float | None = None
     classifiers: bool = False
     expectation: str | None = None
+
+    @property
+    def table(self) -> Table:
+        return Table.of_rows(self.changes) if self.changes else super().table
+
+    @property
+    def value(self) -> float | None:
+        return None if self.threshold is None else float(self.threshold["value"])
+
+    @property
+    def gap(self) -> float | None:
+        return None
 
     @property
     def headline(self) -> str:

@@ -11,12 +11,9 @@ import importlib.util
 import io
 import pkgutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from geomsolve.errors import InputError
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -43,17 +40,19 @@ def check_matplotlib(*, field: str = "") -> None:
         raise InputError("pictures need matplotlib: pip install 'geomsolve[plot]'", field=field)
 
 
-def draw(answer: dict[str, Any]) -> Figure | None:
-    """The picture of a report's JSON object; None where its command has none."""
+def draw(answer: dict[str, Any], into: Any = None) -> Any:
+    """The picture of a report's JSON object, a figure; None where its command has none.
+
+    With ``into``, axes of matplotlib, it is drawn in their place: the part of their figure that it takes is returned.
+    """
     if answer["command"] not in pictured():
         return None
     from matplotlib import rc_context
 
-    from geomsolve.plots._style import STYLE
+    from geomsolve.plots._style import STYLE, placed
 
-    with rc_context(STYLE):
-        figure: Figure | None = importlib.import_module(f"{__name__}.{answer['command']}").figure(answer)
-    return figure
+    with rc_context(STYLE), placed(into):
+        return importlib.import_module(f"{__name__}.{answer['command']}").figure(answer)
 
 
 def render(answer: dict[str, Any], suffix: str) -> bytes | None:

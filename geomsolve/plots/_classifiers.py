@@ -7,18 +7,16 @@ from typing import Any
 import numpy as np
 
 from geomsolve.plots._geometry import NAMED, heatmap
-from geomsolve.plots._style import BLUE, ORANGE, clipped, loss_of
+from geomsolve.plots._style import BLUE, ORANGE, canvas, clipped, loss_of
 
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of an ``imbalance`` answer on features and classifiers; None for one stored without its cosines."""
-    from matplotlib.figure import Figure
-
     if "gram" not in answer["classifiers"]:
         return None
     order = np.argsort([-entry["proportion"] for entry in answer["classes"]], kind="stable")
     names = [answer["classes"][a]["name"] for a in order]
-    drawn = Figure(figsize=(11, 3.7))
+    drawn = canvas((11, 3.7))
     grid = drawn.add_gridspec(1, 3, width_ratios=(1.15, 1.15, 1))
     for place, (key, title) in enumerate((("classifiers", "classifiers"), ("features", "feature means"))):
         cosines = np.array([[0.0 if x is None else x for x in row] for row in answer[key]["gram"]])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +36,57 @@ BLUE, ORANGE, GREEN, INK, FAINT = "#0072B2", "#D55E00", "#009E73", "#222222", "#
 
 DIVERGING, SEQUENTIAL = "RdBu_r", "cividis"
 """Colour maps for signed quantities (0 is white) and for angles."""
+
+
+_PLACE: ContextVar[Any] = ContextVar("place", default=None)
+"""The axes in whose place pictures are drawn."""
+
+
+@contextmanager
+def placed(axes: Any) -> Iterator[None]:
+    """Pictures are drawn in the place of these ``axes`` of matplotlib; in figures of their own where it is None."""
+    token = _PLACE.set(axes)
+    try:
+        yield
+    finally:
+        _PLACE.reset(token)
+
+
+def in_place() -> bool:
+    """Whether a picture is drawn into axes, where there is room for one panel."""
+    return _PLACE.get() is not None
+
+
+@cache
+def shown_figure() -> Any:
+    """A kind of figure of matplotlib that a notebook shows without being told to."""
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        """A figure that is its own png."""
+
+        def _repr_png_(self) -> bytes:
+            target = io.BytesIO()
+            self.savefig(target, format="png", dpi=100)
+            return target.getvalue()
+
+    return Picture
+
+
+def canvas(size: tuple[float, float]) -> Any:
+    """A new figure of so many inches, or the part of a figure in the place of given axes, which then show nothing."""
+    axes = _PLACE.get()
+    if axes is None:
+        return shown_figure()(figsize=size)
+    whole = axes.get_figure()
+    spot = axes.get_subplotspec()
+    if spot is None:  # axes that stand anywhere
+        box = axes.get_position()
+        spot = whole.add_gridspec(1, 1, left=box.x0, right=box.x1, bottom=box.y0, top=box.y1)[0]
+    if whole.get_layout_engine() is None:  # without one, labels would reach beyond the part
+        whole.set_layout_engine("constrained")
+    axes.set_axis_off()
+    return whole.add_subfigure(spot)
 
 
 def spaced_in_log(values: Sequence[float]) -> bool:

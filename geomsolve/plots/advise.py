@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, clipped, loss_of
+from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, canvas, clipped, loss_of
 
 MOST = 30
 """Changes that are drawn."""
@@ -15,13 +15,11 @@ SAME = 0.5
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of an ``advise`` answer."""
-    from matplotlib.figure import Figure
-
     smaller = answer["want"] in ("separate",) or answer["want"].startswith("minority")
     key = "minority_angle_deg" if smaller and answer["now"]["minority_angle_deg"] is not None else "min_angle_deg"
     options = [option for option in answer["options"] if option[key] is not None][:MOST]
     now = answer["now"][key]
-    drawn = Figure(figsize=(6.5, 1.3 + 0.22 * len(options)))
+    drawn = canvas((6.5, 1.3 + 0.22 * len(options)))
     axes = drawn.add_subplot()
     axes.axvline(now, color=INK, linewidth=1.0, zorder=0)
     above: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center", "fontsize": 8}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from geomsolve.plots._geometry import CROWD, means
-from geomsolve.plots._style import BLUE, ORANGE, number
+from geomsolve.plots._style import BLUE, ORANGE, canvas, number
 
 SEEN = 400
 """Points up to which the circle or sphere is drawn."""
@@ -15,15 +15,13 @@ SEEN = 400
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``capacity`` answer; None for one without its cosines, as there are too many."""
-    from matplotlib.figure import Figure
-
     if answer.get("gram") is None:
         return None
     gram = np.array(answer["gram"])
     n, dim = answer["problem"]["classes"], answer["problem"]["dim"]
     rank = min(dim, n - 1)
     seen = rank <= 3 and n <= SEEN
-    drawn = Figure(figsize=(9 if seen else 5.5, 3.9))
+    drawn = canvas((9 if seen else 5.5, 3.9))
     grid = drawn.add_gridspec(1, 1 + seen)
     if seen:
         means(drawn, grid[0], gram, [str(a + 1) for a in range(n)], rank)

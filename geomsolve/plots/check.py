@@ -7,17 +7,15 @@ from typing import Any
 import numpy as np
 
 from geomsolve.plots._geometry import OPEN, agreement
-from geomsolve.plots._style import loss_of, number, weighting_of
+from geomsolve.plots._style import canvas, loss_of, number, weighting_of
 
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``check`` answer; None for one stored without its cosines, as there are too many."""
-    from matplotlib.figure import Figure
-
     if "gram" not in answer["descent"]:
         return None
     predicted, reached = (np.array(answer[part]["gram"]) for part in ("prediction", "descent"))
-    drawn = Figure(figsize=(4.8, 4.8))
+    drawn = canvas((4.8, 4.8))
     axes = drawn.add_subplot()
     noun, one_of_many = answer["prediction"].get("noun", "cosine"), answer["prediction"].get("open", False)
     agreement(axes, predicted, reached, ("reached", noun), one_of_many=one_of_many)

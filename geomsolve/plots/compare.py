@@ -7,19 +7,17 @@ from typing import Any
 import numpy as np
 
 from geomsolve.plots._geometry import OPEN, agreement
-from geomsolve.plots._style import BLUE, FAINT, GREEN, INK, ORANGE, clipped, loss_of, number
+from geomsolve.plots._style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, clipped, loss_of, number
 
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``compare`` answer; None for one stored without its cosines, as there are too many."""
-    from matplotlib.figure import Figure
-
     if "checkpoints" in answer:
         return curve(answer)
     if "gram" not in answer["measured"]:
         return None
     predicted, measured = (np.array(answer[part]["gram"]) for part in ("prediction", "measured"))
-    drawn = Figure(figsize=(4.8, 4.8))
+    drawn = canvas((4.8, 4.8))
     axes = drawn.add_subplot()
     one_of_many = answer["prediction"].get("open", False)
     pair = agreement(axes, predicted, measured, ("measured", "cosine"), one_of_many=one_of_many)
@@ -38,11 +36,9 @@ def figure(answer: dict[str, Any]) -> Any:
 
 def curve(answer: dict[str, Any]) -> Any:
     """How far off each checkpoint is, and how much its classes have collapsed."""
-    from matplotlib.figure import Figure
-
     found = answer["checkpoints"]
     place = np.arange(1, len(found) + 1)
-    drawn = Figure(figsize=(6.4, 3.6))
+    drawn = canvas((6.4, 3.6))
     axes = drawn.add_subplot()
     one_of_many = found[-1]["prediction"].get("open", False)
     for key, color, label in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, clipped, logarithmic
+from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, canvas, clipped, logarithmic
 
 SMALLEST = 1e-9
 """Nats below which a loss is drawn at the edge."""
@@ -12,11 +12,9 @@ SMALLEST = 1e-9
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``contrast`` answer."""
-    from matplotlib.figure import Figure
-
     rows = [row for row in answer["rows"] if row["min_angle_deg"] is not None]
     minority = any(row["minority_angle_deg"] is not None for row in rows)
-    drawn = Figure(figsize=(7.0, 1.4 + 0.26 * len(rows)))
+    drawn = canvas((7.0, 1.4 + 0.26 * len(rows)))
     axes, costs = drawn.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     axes.axvline(answer["simplex_angle_deg"], color=FAINT, linewidth=1.0, linestyle=(0, (4, 2)), zorder=0)
     above: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center", "fontsize": 8}

@@ -8,22 +8,20 @@ import numpy as np
 
 from geomsolve.gram.types import FloatArray
 from geomsolve.plots._geometry import NAMED, WRITTEN, embed, labelled
-from geomsolve.plots._style import BLUE, DIVERGING, FAINT, INK, ORANGE, clipped, loss_of, number
+from geomsolve.plots._style import BLUE, DIVERGING, FAINT, INK, ORANGE, canvas, clipped, loss_of, number
 
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``crossmodal`` answer; of one stored without its cosines their ranges alone."""
-    from matplotlib.figure import Figure
-
     proof = f"proven, gap {answer['gap']:.0e}" if answer["certified"] else "not proven"
     title = f"{loss_of(answer)}: {answer['structure']['kind']}, {proof}"
     priced = answer["modality_gap"]["curve"] is not None
     if answer["cross"] is None:
-        drawn = Figure(figsize=(5.4 + 3.6 * priced, 2.6))
+        drawn = canvas((5.4 + 3.6 * priced, 2.6))
         grid = drawn.add_gridspec(1, 1 + priced)
         bars(drawn.add_subplot(grid[0]), answer)
     else:
-        drawn = Figure(figsize=(8.6 + 3.4 * priced, 4.0))
+        drawn = canvas((8.6 + 3.4 * priced, 4.0))
         grid = drawn.add_gridspec(1, 2 + priced, width_ratios=(1.1, 1, 0.9)[: 2 + priced])
         first, cross, second = (np.array(answer[key]) for key in ("first", "cross", "second"))
         heatmap(drawn.add_subplot(grid[0]), cross, answer)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from geomsolve.plots._style import BLUE, DIVERGING, FAINT, GREEN, clipped, loss_of, number
+from geomsolve.plots._style import BLUE, DIVERGING, FAINT, GREEN, canvas, clipped, loss_of, number
 
 SHOWN = 40
 """Classes up to which each has its name."""
@@ -19,14 +19,12 @@ TITLES = {"anchors": "anchor mass", "denominators": "in denominators", "batches"
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``design`` answer: of the weights found, else of the nearest; None where there are neither."""
-    from matplotlib.figure import Figure
-
     weights = answer["weights"] if answer["nearest"] is None else answer["nearest"]["weights"]
     if weights is None:
         return None
     change = answer["problem"]["change"]
     names = [clipped(each["name"]) for each in answer["classes"]]
-    drawn = Figure(figsize=(5.2, 4.4) if change == "margins" else (6.4, 3.6))
+    drawn = canvas((5.2, 4.4) if change == "margins" else (6.4, 3.6))
     axes = drawn.add_subplot()
     if change == "batches":
         groups = [" ".join(names[a - 1] for a in group) for group in weights["batches"]]

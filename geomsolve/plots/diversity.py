@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from geomsolve.plots._style import BLUE, GREEN, INK, ORANGE, number
+from geomsolve.plots._style import BLUE, GREEN, INK, ORANGE, canvas, number
 
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``diversity`` answer: loss of the maps h_l over l, against the optimum and the floor."""
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(6, 3.6))
+    drawn = canvas((6, 3.6))
     axes = drawn.subplots()
     levels = (
         (answer["optimum"]["value"], f"optimum, in {answer['optimum']['rank']} dimensions", BLUE, "-"),

@@ -9,13 +9,11 @@ import numpy as np
 from geomsolve.plots import _classifiers
 from geomsolve.plots._geometry import heatmap, means, pair_angles
 from geomsolve.plots._ranges import bars
-from geomsolve.plots._style import loss_of
+from geomsolve.plots._style import canvas, in_place, loss_of
 
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of an ``imbalance`` answer; None for one stored without its cosines, as there are too many."""
-    from matplotlib.figure import Figure
-
     if "classifiers" in answer:
         return _classifiers.figure(answer)
     if answer.get("orbit_cosines") is None:
@@ -26,7 +24,10 @@ def figure(answer: dict[str, Any]) -> Any:
     gram = cosines[np.ix_(place[order], place[order])]
     np.fill_diagonal(gram, 1.0)
     names = [answer["classes"][a]["name"] for a in order]
-    drawn = Figure(figsize=(11, 3.7))
+    drawn = canvas((11, 3.7))
+    if in_place():
+        heatmap(drawn.add_subplot(), gram, names)
+        return drawn
     grid = drawn.add_gridspec(1, 3, width_ratios=(1.15, 1, 1))
     heatmap(drawn.add_subplot(grid[0]), gram, names)
     means(drawn, grid[1], gram, names, answer["rank"])

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from geomsolve.plots._style import BLUE, FAINT, GREEN, INK, ORANGE, loss_of, number
+from geomsolve.plots._style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, loss_of, number
 
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``levels`` answer; None for one that finds a setting."""
     if "matches" in answer:
         return None
-    from matplotlib.figure import Figure
-
     levels = [
         ("random start", answer["random_start"], FAINT),
         ("total collapse", answer["collapse"], ORANGE),
@@ -23,7 +21,7 @@ def figure(answer: dict[str, Any]) -> Any:
     if answer["loss_value"] is not None:
         levels.append(("yours", answer["loss_value"], INK))
     levels.sort(key=lambda level: -level[1])
-    drawn = Figure(figsize=(6.5, 0.9 + 0.34 * len(levels)))
+    drawn = canvas((6.5, 0.9 + 0.34 * len(levels)))
     axes = drawn.add_subplot()
     low, high = min(value for _, value, _ in levels), max(value for _, value, _ in levels)
     width = high - low or 1.0

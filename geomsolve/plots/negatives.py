@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, angles, loss_of
+from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, angles, canvas, loss_of
 
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``negatives`` answer: limit - R(k) between its bounds, and the range of angles, over k."""
-    from matplotlib.figure import Figure
-
     rows = answer["rows"]
     k = [row["negatives"] for row in rows]
     least = answer["least_negatives"]
-    drawn = Figure(figsize=(9, 3.6))
+    drawn = canvas((9, 3.6))
     left, right = drawn.subplots(1, 2)
 
     shown = 1e30  # bounds beyond it would leave no room for the curve

@@ -10,20 +10,21 @@ import numpy as np
 from geomsolve.gram.edm import centred
 from geomsolve.gram.types import FloatArray
 from geomsolve.plots._geometry import NAMED, embed, means
-from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, clipped, weighting_of
+from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, canvas, clipped, in_place, weighting_of
 
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``realizable`` answer; None for one without labels, or with too many for its matrices."""
-    from matplotlib.figure import Figure
-
     if "wanted" not in answer:
         return None
     latents = answer["latents"]
     names = [label["name"] for label in answer["labels"]]
     wanted = _matrix(answer["wanted"], latents)
     attained = _matrix(answer["attained"], latents)
-    drawn = Figure(figsize=(11, 3.7))
+    drawn = canvas((11, 3.7))
+    if in_place():
+        _pairs(drawn.add_subplot(), wanted, attained, latents["noun"])
+        return drawn
     grid = drawn.add_gridspec(1, 3, width_ratios=(1, 1, 1.15))
     _pairs(drawn.add_subplot(grid[0]), wanted, attained, latents["noun"])
     _eigenvalues(drawn.add_subplot(grid[1]), wanted, attained)

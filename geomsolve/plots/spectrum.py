@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from geomsolve.plots._style import BLUE, FAINT, GREEN, ORANGE, number, spaced_in_log
+from geomsolve.plots._style import BLUE, FAINT, GREEN, ORANGE, canvas, number, spaced_in_log
 
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``spectrum`` answer: variance and water level on top, allocated power below."""
-    from matplotlib.figure import Figure
-
     frequencies, allocation = np.array(answer["frequencies"]), np.array(answer["allocation"])
     variance = np.array([float(x) for x in answer["variance"]])
     finite = np.isfinite(variance)
-    drawn = Figure(figsize=(6.5, 5))
+    drawn = canvas((6.5, 5))
     top, bottom = drawn.subplots(2, 1, sharex=True)
     top.plot(frequencies[finite], variance[finite], color=ORANGE, label="changed by augmentations")
     level = float(answer["water_level"])

@@ -6,7 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from geomsolve.plots._style import BLUE, GREEN, INK, ORANGE, SEQUENTIAL, logarithmic, loss_of, number, spaced_in_log
+from geomsolve.plots._style import (
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
+    SEQUENTIAL,
+    canvas,
+    logarithmic,
+    loss_of,
+    number,
+    spaced_in_log,
+)
 
 
 def figure(answer: dict[str, Any]) -> Any:
@@ -31,12 +42,10 @@ def _shown(row: dict[str, Any], angle: str) -> float:
 
 
 def _curves(answer: dict[str, Any]) -> Any:
-    from matplotlib.figure import Figure
-
     (name,) = answer["over"]
     rows = sorted((row for row in answer["rows"] if isinstance(row[name], (int, float))), key=lambda row: row[name])
     x = [row[name] for row in rows]
-    drawn = Figure(figsize=(6.5, 4.4))
+    drawn = canvas((6.5, 4.4))
     upper, lower = drawn.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
     curves = (("max_angle_deg", "largest", GREEN, "-"), ("min_angle_deg", "smallest", BLUE, "-"),
               ("rarest_angle_deg", "two rarest classes", INK, (0, (1, 1.5))))  # fmt: skip
@@ -76,15 +85,13 @@ def _edges(values: list[float]) -> Any:
 
 
 def _phases(answer: dict[str, Any]) -> Any:
-    from matplotlib.figure import Figure
-
     down, across = answer.get("axes", answer["over"])
     rows, columns = answer["over"][down], answer["over"][across]
     angles = {(row[down], row[across]): _shown(row, "min_angle_deg") for row in answer["rows"]}
     x = sorted({value for value in columns if isinstance(value, (int, float))})
     y = sorted({value for value in rows if isinstance(value, (int, float))})
     shown = np.array([[angles[b, a] for a in x] for b in y])
-    drawn = Figure(figsize=(6.5, 4.6))
+    drawn = canvas((6.5, 4.6))
     axes = drawn.add_subplot()
     image: Any
     if len(x) > 1 and len(y) > 1:

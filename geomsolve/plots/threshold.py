@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from geomsolve.plots._geometry import NAMED
-from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, clipped, logarithmic, loss_of, number
+from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, canvas, clipped, logarithmic, loss_of, number
 
 LABELS = {"temperature": "temperature", "majority": "share of the largest class", "batch": "samples in a batch"}
 BESIDE = {"majority": 0.05}
@@ -16,15 +16,13 @@ BESIDE = {"majority": 0.05}
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``threshold`` answer."""
-    from matplotlib.figure import Figure
-
     over = answer["over"]
     classes = sorted(answer["classes"], key=lambda entry: -entry["proportion"])
     names = [entry["name"] for entry in classes]
     stages = answer["path"] or [{"from": None, "groups": []}, *_full(answer)]
     starts = [float(stage["from"]) for stage in stages[1:]]
     low, high = _limits(answer, starts)
-    drawn = Figure(figsize=(6.5, min(6.0, 1.6 + 0.28 * len(names))))
+    drawn = canvas((6.5, min(6.0, 1.6 + 0.28 * len(names))))
     axes = drawn.add_subplot()
     home = {name: float(-i) for i, name in enumerate(names)}
     edges = [low, *[min(x, high) for x in starts], high]

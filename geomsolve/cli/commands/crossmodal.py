@@ -75,6 +75,15 @@ def show(report: CrossmodalReport, screen: Console, *, quiet: bool) -> None:
     for line in angle_lines(report):
         screen.print(line)
     screen.print()
+    show_proof(report, screen)
+    if line := log_line(report):
+        screen.print(line)
+    solver = report.solver
+    screen.print(f"Solver: {solver['name']} ({solver['reason']}); {effort(solver)}.")
+
+
+def show_proof(report: CrossmodalReport, screen: Console) -> None:
+    """How sure the loss value is, and whether others reach it."""
     tolerance = report.problem["tolerance"]
     if report.dimension_limited:
         screen.print(
@@ -89,10 +98,6 @@ def show(report: CrossmodalReport, screen: Console, *, quiet: bool) -> None:
             )
         )  # fmt: skip
         screen.print(only(report))
-    if line := log_line(report):
-        screen.print(line)
-    solver = report.solver
-    screen.print(f"Solver: {solver['name']} ({solver['reason']}); {effort(solver)}.")
 
 
 def plural(noun: str) -> str:

@@ -97,19 +97,7 @@ def show(report: ImbalanceReport | ClassifierReport, screen: Console, *, quiet: 
         screen.print(cosine_grid(report.orbit_cosines, orbit_labels(report), list(orbits.sizes == 1), screen.width))
         screen.print("One row for each group of classes of equal size; its diagonal is the cosine within the group.")
     screen.print("Cosines between class means below the diagonal, angles above it.\n")
-    tolerance = report.problem["tolerance"]
-    if report.dimension_limited:
-        screen.print(limited_lines(report))
-    elif report.convex:
-        proven = (report.value, report.lower_bound, report.gap, report.certified, tolerance)
-        advice = RELAXED if report.nonnegative and not report.nonnegative["exact"] else "Try another --solver."
-        screen.print(proof_lines(*proven, assumption=report.assumption or "", advice=advice))
-    else:
-        screen.print(
-            f"Not certified, because this loss is not convex: best loss found {rounded(report.value, 9)} nats; "
-            f"no {whose(report)} goes below {rounded(report.lower_bound, 9)}, so it is within {report.gap:.1e} of the "
-            "optimum." + holds_for(report.assumption or "")[1]
-        )
+    show_proof(report, screen)
     unique = {
         True: "It is the only optimum.",
         False: "It is not the only optimum: another geometry with the same loss was found.",
@@ -135,6 +123,26 @@ def show(report: ImbalanceReport | ClassifierReport, screen: Console, *, quiet: 
     if report.remedy is not None:
         screen.print("" if change else "\n", end="")
         after_collapse(report.remedy, screen)
+
+
+def show_proof(report: ImbalanceReport | ClassifierReport, screen: Console) -> None:
+    """How sure the loss value is."""
+    if isinstance(report, ClassifierReport):
+        screen.print(classifiers.sure(report))
+        return
+    tolerance = report.problem["tolerance"]
+    if report.dimension_limited:
+        screen.print(limited_lines(report))
+    elif report.convex:
+        proven = (report.value, report.lower_bound, report.gap, report.certified, tolerance)
+        advice = RELAXED if report.nonnegative and not report.nonnegative["exact"] else "Try another --solver."
+        screen.print(proof_lines(*proven, assumption=report.assumption or "", advice=advice))
+    else:
+        screen.print(
+            f"Not certified, because this loss is not convex: best loss found {rounded(report.value, 9)} nats; "
+            f"no {whose(report)} goes below {rounded(report.lower_bound, 9)}, so it is within {report.gap:.1e} of the "
+            "optimum." + holds_for(report.assumption or "")[1]
+        )
 
 
 def limited_lines(report: ImbalanceReport) -> str:

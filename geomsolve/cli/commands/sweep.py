@@ -186,7 +186,7 @@ def sentence(report: SweepReport) -> str:
     loss = report.problem["loss"]["name"]
     kinds = [IN_WORDS.get(row["structure"], row["structure"]) for row in report.rows]
     if len(report.over) == 2:
-        return f"Geometries of {loss} on the grid: {report.summary}."
+        return f"Geometries of {loss} on the grid: {report.counted}."
     (name,) = report.over
     values = [number(x, 4) for x in report.over[name]]
     runs = [list(run) for _, run in itertools.groupby(range(len(kinds)), key=lambda i: kinds[i])]
