@@ -54,7 +54,8 @@ MAY_IMPORT = {
         "weightings",
         "words",
     },
-    "torch": {"analyses", "errors", "gram", "questions"},
+    "torch": {"analyses", "errors", "gram", "losses", "questions"},
+    "lightning": {"errors"},
     "batch": {"_version", "analyses", "errors", "files", "questions", "reading", "registry", "report"},
 }
 """Room -> the rooms it knows.  ``cli`` and the package itself know all of them."""
@@ -302,7 +303,7 @@ def test_every_question_and_every_report_is_public():
         assert question.__name__ in geomsolve.__all__
 
 
-EXTRAS = {"torch", "pytorch_metric_learning", "distributed", "matplotlib", "pyarrow"}
+EXTRAS = {"torch", "pytorch_metric_learning", "distributed", "matplotlib", "pyarrow", "pytorch_lightning"}
 
 
 def public_objects():
