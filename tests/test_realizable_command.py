@@ -177,7 +177,8 @@ def test_a_degenerate_weighting_by_distance_with_a_best_embedding_says_so(run):
 def test_lists(run):
     _, out, _ = run("list", "weightings", "--json")
     rows = {row["name"]: row for row in json.loads(out)["weightings"]}
-    assert set(rows) == {"supcon", "soft-supcon", "yaware", "euclidean", "xclr", "custom"}
+    built_in = {"supcon", "soft-supcon", "yaware", "euclidean", "xclr", "custom"}
+    assert set(rows) == built_in | {"jaccard", "shared", "any", "hierarchy", "rnc"}
     assert rows["yaware"]["flags"] == ["--sigma", "--kernel"]
     code, out, _ = run("list", "labels")
     assert code == 0

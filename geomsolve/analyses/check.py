@@ -251,13 +251,17 @@ def weighting_trial(problem: Realizable, device: torch.device) -> tuple[Experime
     from geomsolve.descent.population import Population
 
     weighting = weighting_of(problem)
+    if not weighting.trained:
+        raise InputError(f"{weighting.name} has no training recipe, so it cannot be checked", field="weighting")
     target = target_of(problem, weighting)
     if target.partial:
         raise InputError("the check needs a complete matrix; fill in the missing entries", field="weights")
     sizes = target.orbits.sizes
     refuse_crowd(int(sizes.sum()), "labels")
     labels = np.zeros((sizes.size, 0)) if target.labels is None else target.labels
-    logs = weighting.log_weights(labels, problem.temperature, target.latents)
+    logs = weighting.weigh(
+        labels, sizes, include=target.include, temperature=problem.temperature, latents=target.latents
+    )
     trial = Weighted(
         Population.of(sizes / sizes.sum(), sizes, device),
         problem.temperature,

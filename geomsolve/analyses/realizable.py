@@ -20,8 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from geomsolve.analyses.binning import Binning, binning
 from geomsolve.analyses.ranges import Ranges, ranges
 from geomsolve.analyses.realizable_report import MOST_LIFTED, SHOWN, CasesReport, RealizableReport, by_label
+from geomsolve.analyses.tree_merging import tree_merging
 from geomsolve.errors import InputError
 from geomsolve.gram.edm import spectrum_of
 from geomsolve.gram.orbits import Orbits
@@ -39,7 +41,7 @@ from geomsolve.weightings import Weighting, make_weighting
 from geomsolve.weightings.fixes import find_fixes
 from geomsolve.weightings.latents import LATENTS, Latents
 from geomsolve.weightings.reasons import reason
-from geomsolve.weightings.target import Target, Verdict, verdict_of
+from geomsolve.weightings.target import MOST_LABELS, Target, Verdict, verdict_of
 
 CASES = (
     ("line", "line:9"),
@@ -72,7 +74,7 @@ def validate(problem: Realizable) -> None:
 
 def refuse_unused(problem: Realizable) -> None:
     """Raise :class:`InputError` for what changes labels, where there are none to change."""
-    for field in ("arc", "sample"):
+    for field in ("arc", "sample", "bin"):
         if problem.labels is None and getattr(problem, field) is not None:
             raise InputError("this changes labels, and there are none; add --labels or leave it out", field=field)
     if problem.slack is not None and problem.labels is None and weighting_of(problem).size is None:
@@ -251,7 +253,18 @@ def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) ->
         limited=best.limited,
         ranges=ranges_of(problem, target, best, names),
         resolved=best.resolved,
+        binning=rounding_of(problem, weighting, target),
+        merging=tree_merging(problem, weighting, target) if fixes else None,
     )
+
+
+def rounding_of(problem: Realizable, weighting: Weighting, target: Target) -> Binning | None:
+    """What rounding the labels did, if that was asked."""
+    if problem.bin is None:
+        return None
+    exact = problem.changed(bin=None)
+    before = len(np.unique(exact.points, axis=0))
+    return binning(problem.bin, before, target, target_of(exact, weighting) if before <= MOST_LABELS else None)
 
 
 def _completed(target: Target, rtol: float) -> tuple[Verdict, Completion | None]:
@@ -286,7 +299,7 @@ def _best(problem: Realizable, target: Target, verdict: Verdict) -> Best:
     if verdict.kind == "realizable" or verdict.obstacle == "dimension":
         assert verdict.wanted is not None
         cosines = latents.feasible(orbits, verdict.wanted)
-        _, excess = target.residual(cosines)
+        excess = target.residual(cosines)[1]
         value = target.objective().value(cosines)
         proof = Certificate.of(value, excess, 0.0, problem.tolerance)
         best = Best(cosines, proof, _effort("closed form", "the target is attained", 0, began), orbits)
@@ -380,7 +393,11 @@ def _range(found: Range) -> dict[str, Any]:
 
 
 def _names(problem: Realizable, target: Target) -> tuple[str, ...]:
-    if problem.labels is not None and problem.drawn.shape[1] == 1:
-        first = np.unique(target.orbits.index, return_index=True)[1]
+    if problem.labels is None:
+        return tuple(str(i + 1) for i in range(target.orbits.n_orbits))
+    first = np.unique(target.orbits.index, return_index=True)[1]
+    if problem.spelled:
+        return tuple(problem.spelled[i] for i in first)
+    if problem.drawn.shape[1] == 1:
         return tuple(f"{x:g}" for x in problem.drawn[first, 0])
     return tuple(str(i + 1) for i in range(target.orbits.n_orbits))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from geomsolve.analyses.binning import Binning
 from geomsolve.analyses.ranges import Ranges
 from geomsolve.gram.embedding import embed
 from geomsolve.gram.orbits import Orbits
@@ -37,11 +38,21 @@ class RealizableReport(ProvenReport):
     ``high`` end of each missing entry, None where there is no bound, and whether they are attained (None where the end
     was not found).  ``ranges``: how far cosines of different labels may be at a loss a little above the optimum, where
     that was asked.  ``resolved`` is False where the loss hardly depends on the geometry, so that its proof leaves the
-    angles open.
+    angles open.  ``binning``: what rounding the labels did, where that was asked.  ``merging``: from which weight of
+    the upper level on the classes of a group of a tree share a point.
     """
 
     command: ClassVar[str] = "realizable"
-    apart: ClassVar[tuple[str, ...]] = ("best", "latents", "orbits", "limited", "ranges", "resolved")
+    apart: ClassVar[tuple[str, ...]] = (
+        "best",
+        "latents",
+        "orbits",
+        "limited",
+        "ranges",
+        "resolved",
+        "binning",
+        "merging",
+    )
     flat: ClassVar[tuple[str, ...]] = ("unique", "solver")
     verdicts: ClassVar[tuple[str, ...]] = ("realizable", "degenerate", "inconsistent")
 
@@ -65,6 +76,8 @@ class RealizableReport(ProvenReport):
     limited: FloatArray | None
     ranges: Ranges | None = None
     resolved: bool = True
+    binning: Binning | None = None
+    merging: dict[str, Any] | None = None
 
     @property
     def optimum(self) -> dict[str, Any]:
@@ -126,6 +139,10 @@ class RealizableReport(ProvenReport):
             del plain["wanted"], plain["attained"], plain["labels"]
         if self.ranges is not None:
             plain["ranges"] = jsonable(self.ranges.plain)
+        if self.binning is not None:
+            plain["binning"] = jsonable(asdict(self.binning))
+        if self.merging is not None:
+            plain["merging"] = jsonable(self.merging)
         if self.structure is not None:
             plain["structure"]["groups"] = names_of(self.structure.groups, self.places)
             del plain["structure"]["tolerance"]

@@ -34,7 +34,7 @@ def deliver_both(output: Output, report: Report, check: Report, files: Sequence[
         show(report, screen, quiet=quiet)
         if not quiet:
             screen.print()
-            show(check, screen, quiet=quiet)
+        show(check, screen, quiet=quiet)
 
     answer = {**report.to_dict(full=output.full), "check": check.to_dict(full=output.full)}
     return max(output.deliver(report, both, answer, files=files), check.exit_code)
@@ -68,7 +68,7 @@ def of_classes(problem: dict[str, Any], orbits: Orbits) -> str:
 
 def of_weighting(problem: dict[str, Any], orbits: Orbits) -> str:
     """The weighting and the samples."""
-    shown = in_force(problem, "dim", "arc", "sample")
+    shown = in_force(problem, "dim", "arc", "sample", "bin")
     shown.append(f"self pairs {problem['self_pairs']}d")
     shown.append(f"weights normalised by {problem['normalise']}")
     samples = f"{counted(orbits.n_classes, 'sample')}, {orbits.n_orbits:,} different"
@@ -80,4 +80,11 @@ def in_force(problem: dict[str, Any], *more: str) -> list[str]:
     takes = WEIGHTINGS[problem["weighting"]].takes()
     keys = ["temperature", *(key for key, declared in takes.items() if not declared.values.matrix), *more]
     values = {key: problem[key] for key in keys if problem.get(key) is not None}
-    return [f"{key.replace('_', ' ')} {x if isinstance(x, (str, bool)) else f'{x:g}'}" for key, x in values.items()]
+    return [f"{key.replace('_', ' ')} {_spelled(x)}" for key, x in values.items()]
+
+
+def _spelled(value: Any) -> str:
+    """A value of a parameter as one would write it."""
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(_spelled, value))
+    return str(value).lower() if isinstance(value, bool) else value if isinstance(value, str) else f"{value:g}"

@@ -20,11 +20,14 @@ from geomsolve.questions.base import Problem, keys
 from geomsolve.questions.data import Points
 from geomsolve.questions.slack import Pairs, Slack, check_slack
 from geomsolve.reading.labels import read_labels
+from geomsolve.reading.lists import read_numbers
 from geomsolve.reading.matrices import read_partial
 from geomsolve.reading.table import Table
 from geomsolve.registry import TEMPERATURE, WEIGHTINGS, Registry
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from geomsolve.reading.source import FloatArray
 
 
@@ -51,6 +54,7 @@ class Realizable(Problem):
     dim: int | None = Field(None, ge=1, description="dimensions of the latents; no limit unless given")
     arc: float | None = Field(None, ge=1e-12, le=1e12, description="bend scalar labels onto such a circle")
     sample: int | None = Field(None, ge=2, description="keep this many labels, drawn at random")
+    bin: float | None = Field(None, ge=1e-12, le=1e12, description="round labels to multiples of this")
     slack: Slack = None
     pairs: Pairs = None
     eigenvalue_tolerance: float = Field(
@@ -85,7 +89,7 @@ class Realizable(Problem):
     def _read_labels(cls, value: Any, info: ValidationInfo) -> Any:
         return None if value is None else read_labels(value, info.data.get("base"), info.data.get("seed", 0))
 
-    @field_validator("arc", "sample")
+    @field_validator("arc", "sample", "bin")
     @classmethod
     def _fits(cls, value: Any, info: ValidationInfo) -> Any:
         given = info.data.get("labels")
@@ -95,6 +99,8 @@ class Realizable(Problem):
                 raise ValueError("only scalar labels can be bent onto an arc; these are vectors")
             if info.field_name == "sample" and value > count:
                 raise ValueError(f"there are only {count:,} labels, fewer than {value:,}")
+            if info.field_name == "bin" and given.spelled:
+                raise ValueError("numbers are rounded, and these labels are names")
         return value
 
     @model_validator(mode="after")
@@ -106,13 +112,26 @@ class Realizable(Problem):
     def drawn(self) -> FloatArray:
         """The labels (n, d) that are asked about: all, or a sample of them."""
         assert self.labels is not None
-        labels = self.labels.points
+        labels = self.labels.points if self.kept is None else self.labels.points[self.kept]
+        return labels if self.bin is None else round_to(labels, self.bin)
+
+    @property
+    def kept(self) -> NDArray[Any] | None:
+        """The rows of a sample of the labels, None where all are kept."""
+        assert self.labels is not None
         if self.sample is None:
-            return labels
+            return None
         import numpy as np
 
-        kept = np.random.default_rng(self.seed).choice(labels.shape[0], self.sample, replace=False)
-        return labels[np.sort(kept)]
+        drawn = np.random.default_rng(self.seed).choice(self.labels.points.shape[0], self.sample, replace=False)
+        return np.sort(drawn)
+
+    @property
+    def spelled(self) -> tuple[str, ...]:
+        """How the labels that are asked about were written, where that says more than their numbers; else ()."""
+        assert self.labels is not None
+        written, kept = self.labels.spelled, self.kept
+        return written if kept is None or not written else tuple(written[i] for i in kept.tolist())
 
     @property
     def points(self) -> FloatArray:
@@ -171,8 +190,23 @@ def _checked(name: str, parameters: dict[str, Any], base: Any) -> dict[str, Any]
             except ValueError as error:
                 raise InputError(getattr(error, "message", str(error)), field=key) from None
             values[key] = tables[key].values
+        elif key in takes and takes[key].values.listed and isinstance(value, str):
+            try:
+                values[key] = read_numbers(value, None if base is None else Path(base))
+            except InputError as error:
+                raise InputError(error.message, field=key) from None
     WEIGHTINGS.make(name, values, field="weighting")
     return {key: tables[key] if key in tables else takes[key].parse(value) for key, value in values.items()}
+
+
+def round_to(labels: FloatArray, width: float) -> FloatArray:
+    """The multiples of ``width`` nearest to the labels (n, d)."""
+    import numpy as np
+
+    steps = np.round(labels / width)
+    if np.abs(steps).max() > 2.0**52:
+        raise InputError("labels are more widths from 0 than can be told apart; give a larger width", field="bin")
+    return np.asarray(steps * width, dtype=np.float64)
 
 
 def bend(scalars: FloatArray, radius: float) -> FloatArray:

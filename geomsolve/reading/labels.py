@@ -4,6 +4,7 @@
     @ages.csv:age       a column (several: lat,lon)     @y.npy              an array of one or two dimensions
     @y.txt              one label a line                -                   standard input
     line:9, circle:8, sphere:40:3, classes:5,3,2, ...   a built-in set (``generators.py``)
+    multilabel:a|b,b    tree:@file    ordered:a<b:b,a   labels with a structure (``structures.py``)
 
 *Classes* are told apart by what is written: labels stay texts unless all are whole numbers in the one spelling that
 each has (``01`` and ``1`` are two classes), and whole numbers of any size keep apart.
@@ -29,6 +30,7 @@ from geomsolve.reading.generators import generate, is_generated
 from geomsolve.reading.lists import read_numbers
 from geomsolve.reading.numbers import LARGEST, is_number, is_whole
 from geomsolve.reading.source import Column, Source
+from geomsolve.reading.structures import SEVERAL, is_structured, read_structured
 from geomsolve.reading.table import Table, look, read_rows, too_large
 
 LABEL_NAMES = ("label", "labels", "class", "classes", "target", "targets")
@@ -42,6 +44,10 @@ def read_labels(value: Any, base: Path | None = None, seed: int = 0) -> Table:
     """Labels (n,) or (n, d) from a string as in the module, from a sequence of numbers or of rows, or from an array."""
     if isinstance(value, Table):
         return value
+    if isinstance(value, str) and is_structured(value):
+        return _finite(read_structured(value, base))
+    if isinstance(value, (list, tuple)) and any(isinstance(each, str) and SEVERAL in each for each in value):
+        return _finite(read_structured(f"multilabel:{','.join(map(str, value))}", base))
     if isinstance(value, str) and is_generated(value):
         return _finite(Table(generate(value, seed), (), value))
     if isinstance(value, str) and ";" not in value and not value.startswith("@") and value.strip() != "-":

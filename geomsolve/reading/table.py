@@ -49,12 +49,14 @@ class Table:
     """``values`` (n,) or (n, d), the ``names`` of the columns where they have any, and the ``place`` they came from.
 
     ``place`` is what the user wrote ('@ages.csv:age', 'line:9'), or '' for values that were given as such.  Two tables
-    are equal if all three are; the values are not to be changed.
+    are equal if all three are; the values are not to be changed.  ``spelled`` (n,) is how each row was written, where
+    that says more than its numbers.
     """
 
     values: NDArray[Any]
     names: tuple[str, ...] = ()
     place: str = ""
+    spelled: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.values.setflags(write=False)

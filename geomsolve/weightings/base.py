@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from geomsolve.errors import InputError
-from geomsolve.gram.types import FloatArray
+from geomsolve.gram.types import FloatArray, IntArray
 from geomsolve.registry import WEIGHTINGS, Choice, Registry
 from geomsolve.weightings.latents import Latents
 from geomsolve.weightings.limits import Fix, Works
@@ -36,6 +36,8 @@ class Weighting(Choice):
     similarity: ClassVar[str] = "cosine"
     misread: ClassVar[str] = ""
     """What is often said of it, and how that is meant, where its target is inconsistent."""
+    trained: ClassVar[bool] = True
+    """Whether free features can be trained on its weights (``geomsolve check``)."""
 
     @abstractmethod
     def log_weights(self, labels: FloatArray, temperature: float, latents: Latents) -> FloatArray:
@@ -43,6 +45,21 @@ class Weighting(Choice):
 
         Raises :class:`InputError` for labels that it cannot compare.
         """
+
+    def weigh(
+        self, labels: FloatArray, sizes: IntArray, *, include: bool, temperature: float, latents: Latents
+    ) -> FloatArray:
+        """The same, where it also matters how many samples (m,) each label has, and whether self pairs enter."""
+        return self.log_weights(labels, temperature, latents)
+
+    def mixed(self, upper: float, levels: int) -> Weighting | None:
+        """The same weighting of labels with ``levels`` columns, with this share of the upper of two levels in its loss;
+        None where it mixes none."""
+        return None
+
+    def upper_weight(self, levels: int) -> float:
+        """The share of the uppermost level of labels with ``levels`` columns in its loss."""
+        return 1.0
 
     @property
     def size(self) -> int | None:
@@ -61,8 +78,11 @@ class Weighting(Choice):
         else:
             raise InputError(f"{self.name} takes its matrix as it is; leave the labels out", field="labels")
 
+        include = conventions.get("include", True)
+
         def log_weights(distinct_labels: FloatArray) -> FloatArray:
-            return self.log_weights(distinct_labels, temperature, latents)
+            sizes = np.bincount(index).astype(np.int64)
+            return self.weigh(distinct_labels, sizes, include=include, temperature=temperature, latents=latents)
 
         return bind(labels, index, log_weights, temperature=temperature, latents=latents, **conventions)
 

@@ -11,7 +11,7 @@ def reason(weighting: Weighting, target: Target, verdict: Verdict, dim: int | No
     latents, spectrum = target.latents, verdict.spectrum
     what = f"{latents.noun}s"
     if verdict.obstacle == "zero weights":
-        return f"some pairs have weight 0, which asks for {latents.farthest}; no finite embedding has that"
+        return target.unattained
     if verdict.obstacle == "self weights":
         return (
             "the weights of samples with themselves differ, but a sample is equally similar to itself everywhere, so "

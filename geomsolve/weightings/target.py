@@ -24,6 +24,7 @@ from geomsolve.errors import InputError
 from geomsolve.gram.edm import Shift, Spectrum
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray, IntArray
+from geomsolve.objectives.base import Objective
 from geomsolve.objectives.logsum import LogSum
 from geomsolve.weightings.latents import Latents
 
@@ -48,6 +49,11 @@ class Target:
     latents: Latents
     include: bool
     normalise: str
+
+    @property
+    def unattained(self) -> str:
+        """Why no embedding attains a target with zero weights."""
+        return f"some pairs have weight 0, which asks for {self.latents.farthest}; no finite embedding has that"
 
     @property
     def partial(self) -> bool:
@@ -81,7 +87,7 @@ class Target:
         rows = entropy.sum(axis=1) + _times_log(own, own - log_share)
         return -float((self.orbits.sizes * self.masses) @ rows)
 
-    def objective(self) -> LogSum:
+    def objective(self) -> Objective:
         """The loss as a function of orbit cosines C; in space C = 1 - D/2."""
         logs, _ = self.log_target()
         n = self.orbits.n_orbits
@@ -179,7 +185,7 @@ class Target:
             masses=self.masses[parent],
         )
 
-    def residual(self, cosines: FloatArray) -> tuple[float, float]:
+    def residual(self, cosines: FloatArray) -> tuple[float | None, float]:
         """max |softmax(s) - P| over single pairs, and the excess sum_i a_i KL(P_i || softmax_i) in nats."""
         logs, own = self.log_target()
         s = (cosines - 1) / self.temperature + np.log(self.share)

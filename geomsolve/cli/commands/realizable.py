@@ -15,7 +15,7 @@ from geomsolve.analyses.realizable import realizable
 from geomsolve.analyses.realizable_report import CasesReport, RealizableReport
 from geomsolve.cli import ranges
 from geomsolve.cli.answers import deliver_both, in_force, setting
-from geomsolve.cli.options import Command, output_options, solver_options, weighting_options
+from geomsolve.cli.options import Command, label_options, output_options, solver_options, weighting_option
 from geomsolve.cli.output import File, Output
 from geomsolve.cli.render import cosine_grid, effort, proof_lines
 from geomsolve.errors import InputError
@@ -35,7 +35,8 @@ FEW = 12
 @click.command(
     "realizable", cls=Command, epilog="Example: geomsolve realizable --weighting yaware --labels 20,25,30 --sigma 5"
 )
-@weighting_options
+@weighting_option("--weighting", "--loss")
+@label_options
 @click.option("--slack", type=float, metavar="EPS", help="How far cosines may be at a loss EPS nats above the optimum.")
 @click.option("--pairs", metavar="A:B,...", help="With --slack: pairs of labels to ask about besides those chosen.")
 @click.option("--check", is_flag=True, help="Also train free features and compare (geomsolve check; needs torch).")
@@ -105,6 +106,7 @@ def show(report: RealizableReport | CasesReport, screen: Console, *, quiet: bool
     screen.print()
     show_geometry(report, screen)
     show_proof(report, screen)
+    show_rounding(report, screen)
     if report.ranges is not None:
         ranges.show(report.ranges, screen)
     show_changes(report, screen)
@@ -246,6 +248,24 @@ def show_proof(report: RealizableReport, screen: Console) -> None:
         screen.print(f"{unique} {uses}".strip())
     solver = report.solver
     screen.print(f"Solver: {solver['name']} ({solver['reason']}); {effort(solver)}.")
+
+
+def show_rounding(report: RealizableReport, screen: Console) -> None:
+    """What rounding the labels cost, and when the classes of a group merge."""
+    b, m = report.binning, report.merging
+    if b is not None:
+        cost = "by how much that moves the optimal loss is not bounded here"
+        if b.error is not None:
+            cost = f"that moves the optimal loss by at most {number(b.error, 3)} nats"
+        screen.print(
+            f"Labels were rounded to multiples of {number(b.width)}: {b.distinct:,} distinct ones of {b.before:,}; "
+            f"{cost}."
+        )
+    if m is not None:
+        here = "they do here" if m["merged"] else "they do not here"
+        screen.print(
+            f"Classes of a group share a point from a weight of the upper level of {number(m['value'], 10)} on; {here}."
+        )
 
 
 def show_changes(report: RealizableReport, screen: Console) -> None:
