@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from geomsolve.analyses.imbalance import ImbalanceReport
     from geomsolve.analyses.levels import LevelsReport
     from geomsolve.analyses.negatives import NegativesReport
+    from geomsolve.analyses.packing import PackingReport
     from geomsolve.analyses.realizable_report import CasesReport, RealizableReport
     from geomsolve.analyses.spectrum import SpectrumReport
     from geomsolve.analyses.sweep import SweepReport
@@ -87,6 +88,7 @@ _HOMES = {
     "AdviseReport": "geomsolve.analyses.advise",
     "Capacity": "geomsolve.questions.capacity",
     "CapacityReport": "geomsolve.analyses.capacity",
+    "PackingReport": "geomsolve.analyses.packing",
     "CasesReport": "geomsolve.analyses.realizable_report",
     "Certificate": "geomsolve.proof.certificate",
     "Check": "geomsolve.questions.check",
@@ -167,6 +169,7 @@ __all__ = [
     "Negatives",
     "NegativesReport",
     "Orbits",
+    "PackingReport",
     "Realizable",
     "RealizableReport",
     "Report",

@@ -146,3 +146,79 @@ def test_command_refuses_bad_input(flags, word):
     assert done.returncode == 2
     assert done.stdout == ""
     assert word in done.stderr
+
+
+# ---------------------------------------------------------------- how many fit
+
+
+KISSING = [(2, 6), (3, 12), (4, 24), (8, 240), (24, 196560)]
+
+
+@pytest.mark.parametrize(("dim", "most"), KISSING)
+def test_kissing_numbers(dim, most):
+    report = capacity(Capacity(dim=dim, max_cosine=0.5))
+    assert (report.low, report.high) == (most, most)
+
+
+@pytest.mark.parametrize(
+    ("dim", "cosine", "least", "most"),
+    [
+        (5, 0.5, 40, 48),  # 44 is the record bound; linear programming alone proves 46
+        (6, 0.5, 72, 82),
+        (7, 0.5, 126, 140),
+        (4, (1 + sqrt(5)) / 4, 120, 120),
+        (3, 1 / sqrt(5), 12, 12),
+        (3, -1 / 3, 4, 4),
+        (9, 0, 18, 18),
+        (16, 0.25, 288, 312),
+        (64, 0.125, 4224, 4500),
+    ],
+)
+def test_known_codes_within_published_bounds(dim, cosine, least, most):
+    report = capacity(Capacity(dim=dim, max_cosine=cosine))
+    assert report.low == least
+    assert least <= report.high <= most
+
+
+@pytest.mark.parametrize(
+    ("dim", "cosine", "many"), [(3, 1 / sqrt(5), 6), (7, 1 / 3, 28), (23, 0.2, 276), (8, 0.5, 120), (16, 0.25, 144)]
+)
+def test_lines_that_attain_their_bound(dim, cosine, many):
+    report = capacity(Capacity(dim=dim, max_cosine=cosine, lines=True))
+    assert (report.low, report.high) == (many, many)
+
+
+def test_bounds_on_counts_agree_with_the_arrangements_that_are_found():
+    """Of every K that a search places below a cosine the upper bound is at least K."""
+    for points, dim in ((7, 3), (10, 3), (14, 4)):
+        found = capacity(Capacity(classes=points, dim=dim))
+        assert capacity(Capacity(dim=dim, max_cosine=found.max_cosine)).high >= points
+
+
+def test_greedy_covering_against_the_area_of_a_cap():
+    """In three dimensions a cap of cosine s holds (1 - s)/2 of the sphere."""
+    from geomsolve.gram.packing import cap_share
+
+    assert cap_share(3, 0.9) == pytest.approx(np.log(0.05), abs=1e-12)
+    assert cap_share(5000, 0.6) < np.log(1e-300)
+    assert capacity(Capacity(dim=3, max_cosine=0.99)).low == 200
+
+
+def test_dimensions_that_classes_need(run):
+    for classes, cosine, need in ((240, 0.5, 8), (196560, 0.5, 24), (11, -0.1, 10), (6, 0, 3)):
+        report = capacity(Capacity(classes=classes, max_cosine=cosine))
+        assert (report.low, report.high) == (need, need)
+    answer = run("capacity", "--classes", 100_000, "--max-cosine", 0.3, "--json").json
+    assert answer["dim"]["at_least"] < answer["dim"]["at_most"]
+    assert run("capacity", "--classes", 5, "--max-cosine", -0.5).stdout.startswith("5 classes do not fit in any")
+    answer = run("capacity", "--dim", 24, "--max-cosine", 0.5, "--json").json
+    assert answer["classes"] == {"at_least": 196560, "at_most": 196560}
+    shown = run("capacity", "--dim", 7, "--max-cosine", 0.3333333333333, "--lines")
+    assert shown.stdout.startswith("Exactly 28 lines fit in 7 dimensions")
+    for arguments, said in (
+        (("--dim", 3), "--classes"),
+        (("--dim", 3, "--classes", 4, "--max-cosine", 0.1), "leave out what is asked for"),
+        (("--dim", 3, "--classes", 4, "--lines"), "--lines"),
+    ):
+        shown = run("capacity", *arguments)
+        assert (shown.code, said in shown.stderr) == (2, True)

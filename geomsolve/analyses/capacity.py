@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from geomsolve.analyses.packing import PackingReport, packing
 from geomsolve.errors import InputError
 from geomsolve.gram.codes import bounds, closed_form, is_closed, largest_cosine, welch_bound
 from geomsolve.gram.structure import angle_degrees
@@ -108,9 +109,16 @@ class CapacityReport(Report):
         return plain
 
 
-def capacity(problem: Capacity) -> CapacityReport:
+def capacity(problem: Capacity) -> CapacityReport | PackingReport:
     """Answer the question of :class:`Capacity`; raises :class:`InputError` where a search would be too large."""
+    return arranged(problem) if problem.max_cosine is None else packing(problem)
+
+
+def arranged(problem: Capacity) -> CapacityReport:
+    """The best arrangement of so many classes in so many dimensions."""
     n, dim = problem.classes, problem.dim
+    assert n is not None
+    assert dim is not None
     known = bounds(n, dim)
     name = max(known, key=lambda each: known[each])
     points, cosine, method = None, known[name], "closed form"

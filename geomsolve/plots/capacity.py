@@ -15,7 +15,7 @@ SEEN = 400
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``capacity`` answer; None for one without its cosines, as there are too many."""
-    if answer.get("gram") is None:
+    if answer.get("gram") is None:  # also of a number of classes that fit
         return None
     gram = np.array(answer["gram"])
     n, dim = answer["problem"]["classes"], answer["problem"]["dim"]

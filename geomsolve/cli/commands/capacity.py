@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.capacity import CapacityReport, capacity
+from geomsolve.analyses.packing import PackingReport
 from geomsolve.cli.options import output_options
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid
@@ -21,8 +22,10 @@ SHOWN = 12
 
 
 @click.command("capacity", epilog="Example: geomsolve capacity --classes 12 --dim 3")
-@click.option("--classes", type=int, required=True, metavar="K", help="How many classes.")
-@click.option("--dim", type=int, required=True, metavar="D", help="Dimensions of the embedding.")
+@click.option("--classes", type=int, metavar="K", help="How many classes.")
+@click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding.")
+@click.option("--max-cosine", type=float, metavar="C", help="Largest cosine allowed: how many fit, or which dimension?")
+@click.option("--lines", is_flag=True, default=None, help="Opposite vectors count as one: |cosines| of at most C.")
 @click.option("--seed", type=int, default=0, metavar="N", help="Seed of the random starts (default 0).")
 @click.option("--full", is_flag=True, help="JSON holds the Gram matrix for any number of classes (else up to 64).")
 @output_options
@@ -31,12 +34,16 @@ def command(output: Output, **flags: Any) -> int:
 
     Prints the largest angle that all class means can keep from each other on the unit sphere, and the bound that no
     arrangement beats. Up to D + 1 classes form a regular simplex; up to 2 D can still be at 90°; beyond, they crowd.
+    With --max-cosine C and --dim: how many classes fit; with --max-cosine C and --classes: which dimension they need.
     """
     return output.deliver(capacity(Capacity(**flags)), show)
 
 
-def show(report: CapacityReport, screen: Console, *, quiet: bool) -> None:
+def show(report: CapacityReport | PackingReport, screen: Console, *, quiet: bool) -> None:
     """Print the answer for a person: sentence, cosines, bounds, what would change it."""
+    if isinstance(report, PackingReport):
+        show_packing(report, screen, quiet=quiet)
+        return
     screen.print(sentence(report), style="bold")
     if quiet:
         return
@@ -61,6 +68,37 @@ def show(report: CapacityReport, screen: Console, *, quiet: bool) -> None:
     )
     screen.print(f"\n{how_sure(report)}")
     screen.print(f"\n{what_would_change(report)}")
+
+
+def show_packing(report: PackingReport, screen: Console, *, quiet: bool) -> None:
+    """How many fit, or which dimension, and by what that is known."""
+    p = report.problem
+    what = "lines" if p["lines"] else "classes"
+    limit = f"{'|cosines|' if p['lines'] else 'cosines'} of at most {number(p['max_cosine'])}"
+    limit += f" (angles of at least {angle_degrees(p['max_cosine']):.2f}°)"
+    if report.asked_for == "classes":
+        many = counts(report.low, report.high)
+        screen.print(f"{many} {what} fit in {counted(p['dim'], 'dimension')} with {limit}.", style="bold")
+    elif report.low is None:
+        screen.print(f"{p['classes']:,} {what} do not fit in any dimension with {limit}.", style="bold")
+    else:
+        many = counts(report.low, report.high)
+        screen.print(f"{p['classes']:,} {what} with {limit} need {many[0].lower()}{many[1:]} dimensions.", style="bold")
+    if quiet:
+        return
+    if report.low is None:
+        screen.print(f"Proven: their sum would have a negative square ({report.bound} bound).")
+    elif report.low == report.high:
+        screen.print(f"Proven: {report.arrangement} attains the bound ({report.bound}).")
+    else:
+        screen.print(f"Proven on both sides: by {report.arrangement}, and by {report.bound}.")
+
+
+def counts(low: int | None, high: int | None) -> str:
+    """A range of numbers as the beginning of a sentence."""
+    if low == high:
+        return f"Exactly {low:,}"
+    return f"At least {low:,}" if high is None else f"From {low:,} to {high:,}"
 
 
 def sentence(report: CapacityReport) -> str:
