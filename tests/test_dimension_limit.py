@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from geomsolve import Orbits, make_loss
 from geomsolve.analyses.imbalance import imbalance
 from geomsolve.cli.main import cli
 from geomsolve.errors import InputError
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.reading.datasets import dataset
+from geomsolve.solvers.first_order import Search
+from geomsolve.solvers.manifold import descend, solve_limited
+from geomsolve.solvers.points import Place, Points
 
 
 def ask(props, dim, **loss):
@@ -123,3 +127,55 @@ def test_shaped_data_sets_have_the_published_figures(name, classes, total, large
     assert (len(counts), sum(counts), max(counts), min(counts)) == (classes, total, largest, smallest)
     assert list(counts) == sorted(counts, reverse=True)
     assert "not its list" in dataset(name).source
+
+
+def many_classes(n: int):
+    """Points and objective of supcon for ``n`` classes, each an orbit of its own."""
+    orbits = Orbits.of(np.geomspace(1, 0.01, n) / np.geomspace(1, 0.01, n).sum()).single()
+    objective = make_loss("supcon", {"temperature": 0.5}).objective(orbits)
+    return Points(objective, orbits), objective, orbits
+
+
+def test_the_gradient_of_a_first_order_search_is_that_of_its_loss():
+    points, _, _ = many_classes(7)
+    state, free = Search(points, None), np.random.default_rng(0).standard_normal((7, 3))
+    value, gradient = state.loss(free.ravel(), free.shape)
+    assert state.loss(2 * free.ravel(), free.shape)[0] == pytest.approx(value, abs=1e-13)  # lengths do not matter
+    for i, move in enumerate(1e-6 * np.eye(free.size)):
+        ahead, behind = (state.loss(free.ravel() + sign * move, free.shape)[0] for sign in (1, -1))
+        assert gradient[i] == pytest.approx((ahead - behind) / 2e-6, abs=1e-8)
+
+
+@pytest.mark.slow
+def test_first_order_steps_end_where_newton_steps_find_nothing_lower(monkeypatch):
+    monkeypatch.setattr("geomsolve.solvers.manifold.MANY", 12)
+    points, objective, orbits = many_classes(12)
+    found, rows = solve_limited(objective, orbits, orbits.regular_simplex(), 4, 0)
+    place = Place.at(points, np.column_stack([rows, np.zeros(12)]))
+    assert place.value == pytest.approx(objective.value(found.cosines), abs=1e-13)
+    assert place.value - descend(place, 1000)[0].value <= 1e-9
+
+
+def test_who_watches_a_long_search_may_end_it_and_keeps_the_best():
+    points, objective, orbits = many_classes(200)
+    seen: list[float] = []
+
+    def watch(count: int, lowest: float) -> None:
+        seen.append(lowest)
+        if count == 30:
+            raise KeyboardInterrupt
+
+    start = orbits.regular_simplex()
+    found, rows = solve_limited(objective, orbits, start, 8, 0, watch=watch)
+    assert len(seen) == 30
+    assert objective.value(found.cosines) == pytest.approx(min(seen), abs=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-12)
+    assert "stopped early" in found.note
+
+    def unwatched(free, shape):
+        raise KeyboardInterrupt
+
+    state = Search(points, None)
+    state.loss = unwatched
+    with pytest.raises(KeyboardInterrupt):
+        state.follow(rows, 10)

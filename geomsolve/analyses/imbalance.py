@@ -34,6 +34,7 @@ from geomsolve.questions.imbalance import Imbalance
 from geomsolve.report import Effort, Proof, ProvenReport, Table, jsonable, understood
 from geomsolve.solvers.base import Answer, Solution
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
+from geomsolve.solvers.first_order import Watch
 from geomsolve.solvers.manifold import solve_limited
 from geomsolve.words import worth
 
@@ -187,18 +188,21 @@ def collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
     return nearest_collapse_temperature(at, loss.parameters().get("temperature"), orbits)
 
 
-def imbalance(problem: Imbalance) -> ImbalanceReport | ClassifierReport:
-    """Answer the question of :class:`Imbalance`, with a proof, and say what helps where classes collapse."""
+def imbalance(problem: Imbalance, watch: Watch | None = None) -> ImbalanceReport | ClassifierReport:
+    """Answer the question of :class:`Imbalance`, with a proof, and say what helps where classes collapse.
+
+    ``watch`` is told how far a long search in limited dimension is; KeyboardInterrupt then ends it with the best found.
+    """
     if isinstance(loss_of(problem), ClassifierLoss):
         return classifiers(problem)
-    report = geometry(problem)
+    report = geometry(problem, watch)
     helped = report.convex and not report.dimension_limited and not problem.nonnegative
     if report.structure.kind != "minority collapse" or not helped:
         return report
     return replace(report, remedy=remedy(problem, loss_of(problem), report.orbits))
 
 
-def geometry(problem: Imbalance) -> ImbalanceReport:
+def geometry(problem: Imbalance, watch: Watch | None = None) -> ImbalanceReport:
     """The optimal geometry of a problem, with its proof."""
     loss = loss_of(problem)
     orbits = loss.orbits(problem.proportions, problem.class_counts)
@@ -221,7 +225,7 @@ def geometry(problem: Imbalance) -> ImbalanceReport:
         structure = replace(structure, kind="degenerate")
     limited = None if problem.dim is None else rank > problem.dim and not objective.degenerate
     if limited:
-        return limit_dimension(problem, loss, orbits, answer)
+        return limit_dimension(problem, loss, orbits, answer, watch)
     excess = None if objective.degenerate else objective.value(orbits.regular_simplex()) - proof.value
     unique = None
     if answer.resolved:
@@ -315,7 +319,9 @@ def flat_limit(objective: Objective, orbits: Orbits, answer: Answer) -> Answer |
     return replace(answer, solution=solution, certificate=proof)
 
 
-def best_in_dimension(loss: Loss, orbits: Orbits, free: Answer, dim: int, seed: int) -> tuple[Orbits, Answer]:
+def best_in_dimension(
+    loss: Loss, orbits: Orbits, free: Answer, dim: int, seed: int, watch: Watch | None = None
+) -> tuple[Orbits, Answer]:
     """The best found in ``dim`` dimensions, where the optimum ``free`` of the limit needs more; each class an orbit.
 
     No embedding whatever its dimension goes below the optimum's lower bound, so that is the lower bound here, too.
@@ -326,15 +332,17 @@ def best_in_dimension(loss: Loss, orbits: Orbits, free: Answer, dim: int, seed: 
     classes = orbits.single()
     objective = loss.objective(classes)
     began = time.perf_counter()
-    solution, _ = solve_limited(objective, classes, orbits.lift(free.solution.cosines), dim, seed)
+    solution, _ = solve_limited(objective, classes, orbits.lift(free.solution.cosines), dim, seed, watch=watch)
     proof = free.certificate.at(objective.value(solution.cosines))
     return classes, Answer(solution, proof, solution.note, free.seconds + time.perf_counter() - began)
 
 
-def limit_dimension(problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer) -> ImbalanceReport:
+def limit_dimension(
+    problem: Imbalance, loss: Loss, orbits: Orbits, free: Answer, watch: Watch | None = None
+) -> ImbalanceReport:
     """The report in ``problem.dim`` dimensions, where the optimum ``free`` of the limit needs more."""
     assert problem.dim is not None
-    classes, answer = best_in_dimension(loss, orbits, free, problem.dim, problem.seed)
+    classes, answer = best_in_dimension(loss, orbits, free, problem.dim, problem.seed, watch)
     solution, proof, objective = answer.solution, answer.certificate, loss.objective(classes)
     structure = classify(classes, solution.cosines, proof.gap if proof.certified else 0.0, limited=True)
     return ImbalanceReport(

@@ -42,6 +42,18 @@ def training(most: int, *, quiet: bool) -> Iterator[Callable[[int, float], None]
 
 
 @contextmanager
+def searching(*, quiet: bool) -> Iterator[Callable[[int, float], None]]:
+    """A line with the evaluations made, and the lowest loss so far."""
+    with _bar(Console(stderr=True), SpinnerColumn(), TimeElapsedColumn(), quiet=quiet) as bar:
+        task = bar.add_task("solving", total=None)
+
+        def tell(count: int, lowest: float) -> None:
+            bar.update(task, description=f"{count:,} looks, lowest loss {lowest:.7g} (Ctrl-C ends with the best)")
+
+        yield tell
+
+
+@contextmanager
 def reading(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """A bar with the rows read, of all there are."""
     with _bar(Console(stderr=True), BarColumn(), TimeRemainingColumn(), quiet=quiet) as bar:

@@ -12,6 +12,7 @@ Symbols: S as in ``proof/certificate.py``, r + 1 columns of ``Place.point``.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.base import Objective
 from geomsolve.proof.certificate import TOLERANCE, Certificate, certify, certify_distances, tighten
 from geomsolve.solvers.base import Solution
+from geomsolve.solvers.first_order import Watch, search
 from geomsolve.solvers.points import Place, Points, Quadratic
 
 RESIDUAL = 1e-13
@@ -68,6 +70,9 @@ NOISE = 1e3 * float(np.finfo(float).eps)
 
 MOST_STARTS, FEWEST_STARTS = 20, 3
 """Starts of a search in limited dimension: the most up to 100 classes, then fewer."""
+
+MANY = 150
+"""Classes from which on a search in limited dimension goes by the gradient alone (``first_order.py``)."""
 
 MOST_SIGNS = 14
 """Classes up to which all 2^(K-1) ways to put them at two points are tried."""
@@ -222,13 +227,21 @@ def solve_distances(
 
 
 def solve_limited(
-    objective: Objective, orbits: Orbits, start: FloatArray, dim: int, seed: int, *, unit: bool = True
+    objective: Objective,
+    orbits: Orbits,
+    start: FloatArray,
+    dim: int,
+    seed: int,
+    *,
+    unit: bool = True,
+    watch: Watch | None = None,
 ) -> tuple[Solution, FloatArray]:
     """The best of several local minima in at most ``dim`` dimensions, with its points (K, dim); nothing makes it the
     global one.
 
     Classes with equal proportions need not be alike any more, so that ``orbits`` are single classes.  The first start
     are the points with C = ``start`` (K, K), cut to their ``dim`` main directions, the others are random (``seed``).
+    With :data:`MANY` classes it tells ``watch`` how far it is, who may end it by KeyboardInterrupt and gets the best.
     Raises :class:`InputError` for a loss with kinks, or for one dimension and many classes.
     """
     if not objective.smooth:
@@ -246,21 +259,30 @@ def solve_limited(
     first = np.pad(first, ((0, 0), (0, dim - first.shape[1])))
     size = float(np.sqrt(np.trace(gram) / n))
     starts = max(FEWEST_STARTS, min(MOST_STARTS, MOST_STARTS * 100**2 // n**2))
-    best, steps = None, 0
-    for number in range(starts):
-        noise = generator.standard_normal((n, dim)) * size
-        rows = noise / np.sqrt(dim) if number else first + 1e-3 * noise
-        place, taken, _ = descend(
-            Place.at(points, points.normalise(np.column_stack([rows, np.zeros(n)]))), MAX_STEPS, enough=settled
-        )
-        steps += taken
-        if best is None or place.value < best.value - NOISE * abs(best.value):  # of equals the first
-            best = place
-    assert best is not None
-    note = f"best of {starts} starts in {dim} dimensions"
-    rows = best.point[:, :-1]
+
+    def begin() -> Iterator[FloatArray]:
+        for number in range(starts):
+            noise = generator.standard_normal((n, dim)) * size
+            yield noise / np.sqrt(dim) if number else first + 1e-3 * noise
+
+    if n >= MANY:
+        reached = search(points, begin(), dim, watch)
+        rows, steps, note = reached.rows, reached.evaluations, reached.remark
+        starts, cosines = reached.starts, points.cosines(np.column_stack([reached.rows, np.zeros(n)]))
+    else:
+        best, steps, note = None, 0, ""
+        for rows in begin():
+            place, taken, _ = descend(
+                Place.at(points, points.normalise(np.column_stack([rows, np.zeros(n)]))), MAX_STEPS, enough=settled
+            )
+            steps += taken
+            if best is None or place.value < best.value - NOISE * abs(best.value):  # of equals the first
+                best = place
+        assert best is not None
+        rows, cosines = best.point[:, :-1], points.cosines(best.point)
+    note = f"best of {starts} {'start' if starts == 1 else 'starts'} in {dim} dimensions{note}"
     found = rows if unit else rows - rows.mean(axis=0)
-    return Solution(points.cosines(best.point), "manifold", steps, note=note), found
+    return Solution(cosines, "manifold", steps, note=note), found
 
 
 def solve_line(objective: Objective, n_classes: int) -> tuple[Solution, FloatArray]:

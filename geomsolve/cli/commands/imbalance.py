@@ -67,13 +67,21 @@ def command(output: Output, check: bool, **flags: Any) -> int:
     """
     problem = Imbalance(**split_loss(flags))
     output.notify(problem)
-    report = imbalance(problem)
+    report = imbalance(problem) if problem.dim is None else watched(problem, quiet=output.quiet)
     if not check:
         return output.deliver(report, show)
     from geomsolve.analyses.check import check as descend
     from geomsolve.questions.check import Check
 
     return deliver_both(output, report, descend(Check(question=problem)))
+
+
+def watched(problem: Imbalance, *, quiet: bool) -> ImbalanceReport | ClassifierReport:
+    """The answer in limited dimension: the best so far is shown on the way, and Ctrl-C ends the search with it."""
+    from geomsolve.cli.progress import searching
+
+    with searching(quiet=quiet) as tell:
+        return imbalance(problem, watch=tell)
 
 
 def show(report: ImbalanceReport | ClassifierReport, screen: Console, *, quiet: bool) -> None:
