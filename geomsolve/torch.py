@@ -151,63 +151,69 @@ class GeometryProbe:
             raise InputError("wanted real embeddings and labels, got complex numbers")
         if self._sums is not None and embeddings.shape[1] != self._sums.shape[1]:
             raise InputError(f"embeddings had {self._sums.shape[1]} dimensions before, now {embeddings.shape[1]}")
-        # what is kept lives on outside of inference mode, and in full precision within autocast
-        with torch.inference_mode(False), torch.no_grad(), torch.autocast(embeddings.device.type, enabled=False):
+        # what is kept lives on outside of inference mode; autocast leaves the widest numbers of a device as they are
+        with torch.inference_mode(False), torch.no_grad():
             sums, counts, refused = self._of_batch(embeddings.detach(), labels.detach())
-            if refused.device.type == "cpu":
+            if refused is not None and refused.device.type == "cpu":
                 self._complain(refused * torch.tensor([1, 1, 1, 0]))
             self._add(sums, counts, refused)
 
-    def _of_batch(self, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Sums, numbers of samples by class, and how many samples are refused for each of the reasons."""
-        z = embeddings.to(dtype=_widest(embeddings.device), copy=True)
+    def _of_batch(self, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Sums, numbers of samples by class, and how many samples are refused for which reason; None for none."""
+        z = embeddings.to(_widest(embeddings.device))
+        if embeddings.dtype == z.dtype:  # squares of what is not narrower may be too large or too small
+            z = z / z.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(z.dtype).tiny) if z.shape[1] else z
+        lengths = torch.linalg.vector_norm(z, dim=1)
         given = labels.to(z.device)
-        whole = given == given.floor() if given.is_floating_point() else torch.ones_like(given, dtype=torch.bool)
-        index = torch.where(whole, given, 0).long()
+        whole = given == given.floor() if given.is_floating_point() else None
+        index = (given if whole is None else torch.where(whole, given, 0)).long()
         known = (index >= 0) & (index < self.n_classes)
-        finite = torch.isfinite(z).all(dim=1)
-        scale = z.abs().amax(dim=1, keepdim=True) if z.shape[1] else z.new_zeros(z.shape[0], 1)
-        zero = (scale == 0).squeeze(1)
-        good = whole & known & finite & ~zero
-        unit = torch.where(good[:, None], z / torch.where(scale > 0, scale, 1), 0)
-        unit = unit / torch.where(good, unit.norm(dim=1), 1)[:, None]
-        index = torch.where(good, index, 0)
+        finite = torch.isfinite(lengths)
+        good = known & finite & (lengths > 0)
+        good = good if whole is None else good & whole
+        unit, refused = z / lengths[:, None], None
+        if z.device.type != "cpu" or not bool(good.all()):  # elsewhere asking would mean waiting
+            unit, index = torch.where(good[:, None], unit, 0), torch.where(good, index, 0)
+            broken = torch.zeros_like(known) if whole is None else ~whole
+            reasons = (~broken & ~known, broken, lengths == 0, ~finite)
+            refused = torch.stack([reason.sum() for reason in reasons])
         sums = z.new_zeros(self.n_classes, z.shape[1]).index_add_(0, index, unit)
         counts = torch.zeros(self.n_classes, dtype=torch.int64, device=z.device).index_add_(0, index, good.long())
-        reasons = (whole & ~known, ~whole, zero, ~finite)
-        return sums, counts, torch.stack([reason.sum() for reason in reasons])
+        return sums, counts, refused
 
-    def _add(self, sums: Tensor, counts: Tensor, refused: Tensor) -> None:
-        """Add to what is kept, without losing what rounding cuts off."""
-        if self._sums is None or self._rounding is None or self._counts is None or self._refused is None:
-            self._sums, self._counts, self._refused = sums, counts, refused
-            self._rounding = torch.zeros_like(sums)
+    def _add(self, sums: Tensor, counts: Tensor, refused: Tensor | None) -> None:
+        """Add to what is kept, in numbers that are not wide without losing what rounding cuts off."""
+        if self._sums is None or self._counts is None or self._refused is None:
+            none = torch.zeros(len(REFUSED), dtype=torch.int64, device=sums.device)
+            self._sums, self._counts, self._refused = sums, counts, none if refused is None else refused
             return
         device = self._sums.device
         sums = sums.to(device=device, dtype=self._sums.dtype)
         total = self._sums + sums
-        larger = self._sums.abs() >= sums.abs()
-        lost = torch.where(larger, (self._sums - total) + sums, (sums - total) + self._sums)
-        self._sums, self._rounding = total, self._rounding + lost
+        if total.dtype != torch.float64:
+            larger = self._sums.abs() >= sums.abs()
+            lost = torch.where(larger, (self._sums - total) + sums, (sums - total) + self._sums)
+            self._rounding = lost if self._rounding is None else self._rounding + lost
+        self._sums = total
         self._counts = self._counts + counts.to(device)
-        self._refused = self._refused + refused.to(device)
+        if refused is not None:
+            self._refused = self._refused + refused.to(device)
 
     def merge(self, *others: GeometryProbe) -> Self:
         """Add what other probes have seen; raises :class:`geomsolve.InputError` if they are of other classes."""
         for other in others:
             if other.prediction.names != self.prediction.names:
                 raise InputError("the other probe is of other classes; merge probes of the same question")
-            if other._sums is None or other._rounding is None:
+            if other._sums is None or other._counts is None:
                 continue
-            assert other._counts is not None
-            assert other._refused is not None
             if self._sums is not None and other._sums.shape != self._sums.shape:
                 raise InputError(
                     f"embeddings had {self._sums.shape[1]} dimensions here, {other._sums.shape[1]} in the other probe"
                 )
             self._add(other._sums, other._counts, other._refused)
-            assert self._rounding is not None
-            self._rounding = self._rounding + other._rounding.to(self._rounding)
+            if other._rounding is not None:
+                own = torch.zeros_like(other._rounding) if self._rounding is None else self._rounding
+                self._rounding = own + other._rounding.to(own)
         return self
 
     merge_state = merge
@@ -226,10 +232,11 @@ class GeometryProbe:
     def _summed(self) -> tuple[Tensor, Tensor, Tensor]:
         """Sums, numbers and refusals of all processes, on the CPU."""
         k = self.n_classes
-        if self._sums is None or self._rounding is None or self._counts is None or self._refused is None:
+        if self._sums is None or self._counts is None or self._refused is None:
             sums, numbers = torch.zeros(k, 0, dtype=torch.float64), torch.zeros(k + len(REFUSED), dtype=torch.int64)
         else:
-            sums = self._sums.cpu().double() + self._rounding.cpu().double()
+            sums = self._sums.cpu().double()
+            sums = sums if self._rounding is None else sums + self._rounding.cpu().double()
             numbers = torch.cat([self._counts, self._refused]).cpu()
         if self.sync and dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
             here = torch.device("cuda", torch.cuda.current_device()) if dist.get_backend() == "nccl" else "cpu"
