@@ -431,17 +431,7 @@ class Registry(Mapping[str, type[C]]):
 
     def keyword(self, word: str, value: Any) -> tuple[str, Any] | None:
         """The parameter that ``word`` is a name, a flag or a synonym of, and its value; None where there is none."""
-        declared = self.parameters()
-        if word in declared:
-            return word, value
-        flags = {f"--{word.replace('_', '-')}", f"-{word}" if len(word) == 1 else ""}
-        for name, each in declared.items():
-            if flags & set(each.flags):
-                return name, value
-            for synonym in each.also:
-                if synonym.flag in flags:
-                    return name, value if synonym.meaning is None else _in_terms_of(synonym, value, word)
-        return None
+        return meant(self.parameters(), word, value)
 
     def users(self, parameter: str) -> dict[str, Any]:
         """The choices that take a parameter, and what it is there by default."""
@@ -536,6 +526,20 @@ class Registry(Mapping[str, type[C]]):
             }
             mappings.append(mapping if name == default else {**mapping, "required": ["name"]})
         return {"anyOf": [{"enum": sorted(names)}, *mappings]}
+
+
+def meant(declared: Mapping[str, Parameter], word: str, value: Any) -> tuple[str, Any] | None:
+    """Which of the ``declared`` parameters ``word`` is a name, a flag or a synonym of, and its value; None for none."""
+    if word in declared:
+        return word, value
+    flags = {f"--{word.replace('_', '-')}", f"-{word}" if len(word) == 1 else ""}
+    for name, each in declared.items():
+        if flags & set(each.flags):
+            return name, value
+        for synonym in each.also:
+            if synonym.flag in flags:
+                return name, value if synonym.meaning is None else _in_terms_of(synonym, value, word)
+    return None
 
 
 def _in_terms_of(synonym: Synonym, value: Any, word: str) -> float:

@@ -92,6 +92,9 @@ def test_flat_keywords_and_a_first_argument_ask_the_same_question():
     assert Levels(PROPS, batch=64).batch == 64
     assert Capacity(10, dim=3) == Capacity(classes=10, dim=3)
     assert Realizable("yaware", labels=[1, 2, 3]) == Realizable(weighting="yaware", labels=[1, 2, 3])
+    assert Realizable("yaware", labels=[1, 2, 3], tau=0.2).temperature == 0.2
+    assert Imbalance(PROPS, temperature=None) == Imbalance(props=PROPS)
+    assert Imbalance(["cat", "dog", "cat"]).class_counts == (2, 1)
     weights = [0.2, 0.4, 0.4]
     assert Imbalance(PROPS, anchor_weights=np.array(weights)).loss.parameters == {"anchor_weights": tuple(weights)}
 
@@ -105,6 +108,9 @@ def test_flat_keywords_and_a_first_argument_ask_the_same_question():
         (lambda: Imbalance(PROPS, props=PROPS), "props", "given twice"),
         (lambda: Imbalance(PROPS, loss={"temperature": 1}, temperature=2), "temperature", "given twice"),
         (lambda: Imbalance(PROPS, scale=0), "scale", "a number above 0"),
+        (lambda: Imbalance(PROPS, loss=object()), "loss", "from_pml"),
+        (lambda: Realizable("yaware", temprature=1), "temprature", "did you mean 'temperature'"),
+        (lambda: solve(PROPS), "", "wanted a question, such as Imbalance"),
         (lambda: Imbalance(np.eye(3)), "props", "not a number"),
         (lambda: Compare(np.zeros(3), labels=[0, 1, 1]), "embeddings", "two dimensions"),
         (lambda: Compare(np.ones((3, 2)), labels=np.ones((3, 3))), "labels", "one label a row"),

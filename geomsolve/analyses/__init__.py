@@ -10,6 +10,8 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
 
+from geomsolve.errors import InputError
+
 if TYPE_CHECKING:
     from geomsolve.analyses.advise import AdviseReport
     from geomsolve.analyses.check_report import CheckReport
@@ -69,7 +71,12 @@ def solve(problem: Any) -> Any:
     Raises :class:`geomsolve.InputError` for a question that makes no sense and :class:`geomsolve.SolverError`
     where no solver returns a usable point.
     """
-    return getattr(_module(problem), problem.kind)(problem)
+    from geomsolve.questions.base import Problem
+
+    if not isinstance(problem, Problem):
+        shown = f"the class {problem.__name__}" if isinstance(problem, type) else f"{problem!r:.60}"
+        raise InputError(f"wanted a question, such as Imbalance([0.7, 0.2, 0.1]), got {shown}")
+    return getattr(_module(problem), problem.kind)(problem)  # type: ignore[attr-defined]
 
 
 def _module(problem: Problem) -> ModuleType:

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from geomsolve.errors import InputError, nearest
 from geomsolve.questions.expect import Expectation
-from geomsolve.registry import LOSSES, PAIR_LOSSES, Registry
+from geomsolve.registry import LOSSES, PAIR_LOSSES, TEMPERATURE, Registry, meant
 
 
 def keys(model: type[BaseModel], path: Sequence[int | str] = ()) -> list[str]:
@@ -172,24 +172,34 @@ def gather(model: type[Problem], question: type[Problem], first: Sequence[Any], 
             raise InputError("this is given twice, as the first argument and by name", field=twice)
         found |= led
     own = {*keys(model), *model.model_fields}
-    flat = [key for key in found if key not in own] if question.of_loss is not None else []
-    if question.of_loss is None or not flat:
+    if question.of_loss is None:
+        return {_own_word(key, value, own)[0]: _own_word(key, value, own)[1] for key, value in found.items()}
+    flat = [key for key in found if key not in own]
+    if not flat:
         return found
     loss = found.get("loss")
-    inside = {"name": loss} if isinstance(loss, str) else {"name": loss.name, **loss.parameters} if isinstance(
-        loss, LossChoice
-    ) else dict(loss or {})  # fmt: skip
+    if isinstance(loss, LossChoice):
+        loss = {"name": loss.name, **loss.parameters}
+    inside = {"name": loss} if isinstance(loss, str) else dict(loss or {})
     for key in flat:
-        meant = question.of_loss.keyword(key, found[key])
-        if meant is None:
+        value = found.pop(key)
+        pair = question.of_loss.keyword(key, 1.0 if value is None else value)
+        if pair is None:
             known = [*keys(model), *question.of_loss.parameters()]
             raise InputError(f"unknown key; {nearest(key, known)}", field=key)
-        name, value = meant
-        if name in inside:
-            raise InputError("this is given twice, beside the loss and within it", field=name)
-        inside[name] = value
-        del found[key]
-    return {**found, "loss": inside}
+        if value is None:  # as if it were not there
+            continue
+        if pair[0] in inside:
+            raise InputError("this is given twice, beside the loss and within it", field=pair[0])
+        inside[pair[0]] = pair[1]
+    return {**found, "loss": inside} if inside else found
+
+
+def _own_word(key: str, value: Any, own: set[str]) -> tuple[str, Any]:
+    """A key of a problem that has no loss, and its value; a synonym of the temperature by that name."""
+    if key in own or "temperature" not in own:
+        return key, value
+    return meant({"temperature": TEMPERATURE}, key, value) or (key, value)
 
 
 class PairProblem(Problem):
@@ -207,7 +217,8 @@ class PairProblem(Problem):
 def by_name(loss: Any) -> Any:
     """A loss that is a mapping, or no more than its name."""
     if not isinstance(loss, (str, dict, LossChoice)):
-        raise ValueError(f"wanted the name of a loss, or a mapping with name and parameters, got {loss!r}")
+        hint = "" if isinstance(loss, (int, float, list, tuple)) else "; from_pml and its kin read losses of libraries"
+        raise ValueError(f"wanted the name of a loss, or a mapping with name and parameters, got {loss!r:.60}{hint}")
     return {"name": loss} if isinstance(loss, str) else loss
 
 

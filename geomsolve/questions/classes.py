@@ -80,6 +80,14 @@ _labels = WithJsonSchema(
 )
 
 
+def _are_words(value: Any) -> bool:
+    """Whether it is a list of texts none of which has a number."""
+    each = value.ravel().tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(each, (list, tuple)) or not each:
+        return False
+    return all(isinstance(x, str) and x.strip()[:1].isalpha() and not set(x) & set(":=") for x in each)
+
+
 class ClassProblem(Problem):
     """A problem about classes: exactly one of ``SOURCES``, and maybe ``names``."""
 
@@ -101,9 +109,11 @@ class ClassProblem(Problem):
 
     @classmethod
     def led_by(cls, value: Any) -> dict[str, Any]:
-        """Proportions or counts; or a text that is the name of a data set."""
+        """Proportions or counts; or the name of a data set; or labels, one a sample, where they are words."""
         if isinstance(value, str) and value.strip()[:1].isalpha() and not set(value) & set("=@,{"):
             return {"dataset": value.strip()}
+        if named(value) is None and _are_words(array(value)):
+            return {"labels": value}
         return {cls.leading: value}
 
     @model_validator(mode="before")
