@@ -37,6 +37,10 @@ class PackingReport(Report):
     def headline(self) -> str:
         return f"{self.low} to {self.high}"
 
+    @property
+    def asked(self) -> dict[str, Any]:
+        return {"at_least": self.low, "at_most": self.high}
+
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         plain = super().to_dict(**detail)
         plain[self.asked_for] = {"at_least": self.low, "at_most": self.high}

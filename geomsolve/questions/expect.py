@@ -66,10 +66,22 @@ class Expectation(BaseModel):
     position: Near | None = Field(None, description="where a loss value stands: 0 at the optimum, 1 at collapse")
     price: Near | None = Field(None, description="what a forced modality gap costs, in nats")
     attainable: Near | None = Field(None, description="temperature up to which pairs are expressed exactly, or null")
+    at_least: Near | None = Field(None, description="how many are known to fit, or dimensions that are needed")
+    at_most: Near | None = Field(None, description="how many cannot be exceeded, or dimensions that are enough")
     tolerance: float = Field(TOLERANCE, ge=0, strict=True, description="of every number that has none of its own")
 
     @field_validator(
-        "value", "min_cosine", "max_cosine", "threshold", "collapse", "position", "price", "attainable", mode="before"
+        "value",
+        "min_cosine",
+        "max_cosine",
+        "threshold",
+        "collapse",
+        "position",
+        "price",
+        "attainable",
+        "at_least",
+        "at_most",
+        mode="before",
     )
     @classmethod
     def _plain(cls, value: Any) -> Any:
