@@ -8,7 +8,18 @@ problem file) is known only to the edge that read it, so an :class:`InputError` 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
+
+LONGEST = 200
+"""Characters of a word or a quote from which on a message shows only the ends: digits without end, or a file's line."""
+
+
+def concise(message: str) -> str:
+    """The message with only the ends of words and quotes that are very long, and with no sign that a terminal obeys."""
+    visible = "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in message)
+    quotes = rf"'(?:[^'\\\n]|\\.){{{LONGEST},}}'|\"(?:[^\"\\\n]|\\.){{{LONGEST},}}\"|\S{{{LONGEST},}}"
+    return re.sub(quotes, lambda long: f"{long[0][:40]}...{long[0][-10:]}", visible)
 
 
 class GeomsolveError(Exception):

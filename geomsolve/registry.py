@@ -91,10 +91,14 @@ def number(noun: str, low: float, high: float, *, zero: bool = False) -> Values:
     return Values(within, f"{noun} {'above 0, ' if low > 0 else ''}{bounds}")
 
 
+LARGEST_WHOLE = 2**53
+"""The largest whole number of a question: above it floating-point numbers have gaps."""
+
+
 def whole(minimum: int, *, infinite: bool = False) -> Values:
-    """Whole numbers from ``minimum`` up to 2^53, above which floating-point numbers have gaps; also ``inf``."""
-    bounds = Field(ge=minimum, le=2**53, multiple_of=1, allow_inf_nan=False)
-    schema = {"type": "integer", "minimum": minimum, "maximum": 2**53}
+    """Whole numbers from ``minimum`` up to :data:`LARGEST_WHOLE`; also ``inf``."""
+    bounds = Field(ge=minimum, le=LARGEST_WHOLE, multiple_of=1, allow_inf_nan=False)
+    schema = {"type": "integer", "minimum": minimum, "maximum": LARGEST_WHOLE}
     finite = Annotated[float, bounds, _NUMBER, AfterValidator(int), WithJsonSchema(schema)]
     wanted = f"a whole number, at least {minimum}"
     if not infinite:

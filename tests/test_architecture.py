@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "files": {"errors"},
     "registry": {"errors"},
     "interop": {"errors", "registry"},
-    "reading": {"errors", "words"},
+    "reading": {"errors", "files", "words"},
     "gram": {"errors"},
     "objectives": {"errors", "gram"},
     "proof": {"errors", "gram", "objectives"},

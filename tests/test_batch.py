@@ -137,7 +137,7 @@ class TestFolder:
     def test_rows_on_stdout_and_problems_on_stdin(self, run, monkeypatch, tmp_path):
         class Stdin:
             class buffer:  # noqa: N801
-                read = staticmethod(lambda: GOOD.encode() + b"title: 'a\xe2\x80\xa8b'\n")
+                read = staticmethod(lambda size=-1: GOOD.encode() + b"title: 'a\xe2\x80\xa8b'\n")
 
         monkeypatch.setattr(sys, "stdin", Stdin)
         ended = run("batch", "-", "--json", "--out", os.devnull)

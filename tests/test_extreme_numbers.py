@@ -36,6 +36,19 @@ from geomsolve import Realizable, solve
         (["negatives", "--joint", "1e-320,0;0,1"], "joint"),
         (["imbalance", "--counts", "1e308,1e308"], "counts"),
         (["imbalance", "--props", "1e-320,1"], "props"),
+        (["imbalance", "--props", "1e308,1e308"], "props"),
+        (["imbalance", "--props", ".6,.4", "--dim", "9" * 400], "dim"),
+        (["realizable", "--weighting", "yaware", "--labels", "0,1,2", "-t", "1e-300"], "temperature"),
+        (["realizable", "--weighting", "yaware", "--labels", "line:9:1e308"], "labels"),
+        (["realizable", "--weighting", "yaware", "--labels", "circle:8:1e-300"], "labels"),
+        (["diversity", "--latents", "circle:6", "-t", "5e-324"], "temperature"),
+        (["levels", "--batch", "9223372036854775808"], "batch"),
+        (["levels", "--batch", "64", "--classes", "6", "--views", "9" * 400], "views"),
+        (["levels", "--batch", "64", "--classes", "6", "--dim", "9" * 400], "dim"),
+        (["sweep", "--classes", str(2**63), "--over", "imbalance=1,10"], "classes"),
+        (["capacity", "--classes", "3", "--dim", str(2**63)], "dim"),
+        (["spectrum", "--power", "1,2", "--eps", "5e-324"], "eps"),
+        (["spectrum", "--power", "power-law:2:64", "--blur", "1e-300"], "blur"),
     ],
 )
 def test_numbers_that_nothing_can_be_computed_with_are_refused(run, flags, field):
@@ -75,6 +88,25 @@ def test_numbers_at_the_bounds_are_computed_with(run, flags):
     answer = run(*flags, "--json")
     assert answer.code in (0, 1), answer.stderr
     assert answer.json["command"] == flags[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--views", "1000000"],
+        ["--batch", "1000000000"],
+        ["--loss", "infonce", "--negatives", "1000000000"],
+        ["--dim", str(2**53)],
+    ],
+)
+def test_a_training_that_does_not_fit_is_refused_before_it_begins(run, flags):
+    """10^6 views of 64 samples are 1.28e8 features in 2 dimensions."""
+    pytest.importorskip("torch")
+    batch = [] if "--batch" in flags or "infonce" in flags else ["--batch", "4"]
+    answer = run("check", "--props", ".6,.4", "--steps", "2", *batch, *flags)
+    assert (answer.code, answer.stdout) == (2, "")
+    assert "numbers at once; at most 268,435,456 fit" in answer.stderr
 
 
 def test_a_billion_samples_are_drawn_from_as_ever_more_are():

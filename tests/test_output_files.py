@@ -62,3 +62,46 @@ def test_words_without_end_are_cut_short(run):
         assert answer.code == 2
         assert len(answer.stderr) < 700
         assert "..." in answer.stderr or len(answer.stderr) < 250
+
+
+@pytest.mark.parametrize("link", ["p.txt", "soft.txt", "hard.txt", "./p.txt"])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("imbalance", "--props", "@p.txt", "--out"),
+        ("sweep", "--props", "@p.txt", "--over", "temperature=.5,1", "--csv"),
+        ("sweep", "--props", "@p.txt", "--over", "temperature=.5,1", "--jsonl"),
+        ("solve", "a.yaml", "--out"),
+        ("batch", "a.yaml", "--out"),
+        ("batch", "a.yaml", "--csv"),
+        ("batch", "a.yaml", "--resume", "--out"),
+        ("report", "a.yaml", "--out"),
+    ],
+    ids=lambda flags: f"{flags[0]} {flags[-1]}",
+)
+def test_what_is_read_is_never_overwritten(run, tmp_path, monkeypatch, flags, link):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.txt").write_text("0.6\n0.4\n")
+    (tmp_path / "soft.txt").symlink_to("p.txt")
+    (tmp_path / "hard.txt").hardlink_to(tmp_path / "p.txt")
+    (tmp_path / "a.yaml").write_text("kind: imbalance\nprops: '@p.txt'\n")
+    answer = run(*flags, link)
+    assert (answer.code, answer.stdout) == (2, "")
+    assert answer.stderr.startswith(f"Error: {flags[-1]}: '{link}' is needed for something else")
+    assert (tmp_path / "p.txt").read_text() == "0.6\n0.4\n"
+
+
+@pytest.mark.parametrize("pair", [("--out", "--csv"), ("--out", "--jsonl"), ("--csv", "--jsonl"), ("--out", "--plot")])
+def test_two_outputs_are_two_files(run, tmp_path, monkeypatch, pair):
+    monkeypatch.chdir(tmp_path)
+    answer = run("sweep", *PROPS[:2], "--over", "temperature=.5,1", pair[0], "a.svg", pair[1], "a.svg")
+    assert answer.code == 2
+    assert answer.stderr.startswith(f"Error: {pair[1]}: 'a.svg' is needed for something else")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_picture_onto_what_is_read(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.svg").write_text("0.6\n0.4\n")
+    assert run("imbalance", "--props", "@p.svg", "--plot", "p.svg").code == 2
+    assert (tmp_path / "p.svg").read_text() == "0.6\n0.4\n"

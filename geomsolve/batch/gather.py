@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -10,8 +11,9 @@ from pathlib import Path
 
 from geomsolve.analyses import validate
 from geomsolve.errors import InputError
+from geomsolve.files import was_read
 from geomsolve.questions.documents import Complaint, Entry, read_entries
-from geomsolve.reading.yaml import Place
+from geomsolve.reading.yaml import MOST_BYTES, Place
 
 SUFFIXES = (".yaml", ".yml")
 """Files of a folder that are problem files; one that is named itself may have any suffix."""
@@ -58,12 +60,19 @@ def gather(paths: Iterable[str]) -> list[Entry]:
 
 
 def _read(file: str) -> list[Entry]:
+    shown = os.fsencode(file).decode("utf-8", "backslashreplace")  # a name may be no text
     try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        if file == "-":
+            if sys.stdin is None:
+                raise InputError("standard input is closed")
+            data = sys.stdin.buffer.read(MOST_BYTES + 1)
+        else:
+            with was_read(Path(file)).open("rb") as opened:
+                data = opened.read(MOST_BYTES + 1)
     except OSError as error:
-        complaint = Complaint(file, Place(), "", f"cannot read this file: {error.strerror}")
-        return [Entry(file, "", "", complaints=(complaint,))]
-    return read_entries(data, file, Path() if file == "-" else Path(file).parent)
+        complaint = Complaint(shown, Place(), "", f"cannot read this file: {error.strerror}")
+        return [Entry(shown, "", "", complaints=(complaint,))]
+    return read_entries(data, shown, Path() if file == "-" else Path(file).parent)
 
 
 def _checked(entry: Entry) -> Entry:

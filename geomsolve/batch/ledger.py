@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from geomsolve._version import __version__
+from geomsolve.batch.rows import is_row
 from geomsolve.errors import InputError
-from geomsolve.files import replace_content, sync
+from geomsolve.files import naming, replace_content, sync
 from geomsolve.questions.documents import Entry
-from geomsolve.report import SCHEMA, to_json
+from geomsolve.report import to_json
 
 Row = dict[str, Any]
 
@@ -31,6 +33,7 @@ class Ledger:
             raise InputError(f"{str(self.path)!r} is a folder; name a file in it", field="out")
         if not self.path.parent.is_dir():
             raise InputError(f"there is no folder {str(self.path.parent)!r}", field="out")
+        self.path = Path(os.path.realpath(path))  # a link stays a link
         self._file: IO[bytes] = self.path.open("ab")
         self._regular = self.path.is_file()
         self._held = contextlib.ExitStack()
@@ -69,11 +72,12 @@ class Ledger:
 
     def append(self, row: Row) -> None:
         """Add a row; on return it is on the disk."""
-        self._file.write(_line(row))
-        if self._regular:
-            sync(self._file)
-        else:
-            self._file.flush()
+        with naming(self.path):
+            self._file.write(_line(row))
+            if self._regular:
+                sync(self._file)
+            else:
+                self._file.flush()
 
     def close(self) -> None:
         """Let others write the file."""
@@ -104,11 +108,9 @@ def reusable(rows: Sequence[Row], entries: Sequence[Entry]) -> tuple[dict[int, R
 def _row(line: bytes) -> Row | None:
     try:
         row = json.loads(line)
-        if row["schema"] == SCHEMA and {"file", "sha256", "status", "error"} <= row.keys() and row["versions"]:
-            return dict(row)
-    except (ValueError, TypeError, KeyError, RecursionError):
-        pass
-    return None
+    except (ValueError, RecursionError):
+        return None
+    return row if is_row(row) else None
 
 
 def _line(row: Row) -> bytes:

@@ -18,7 +18,7 @@ from geomsolve.analyses.expectation import misses
 from geomsolve.errors import GeomsolveError, InputError
 from geomsolve.questions.base import Problem
 from geomsolve.questions.documents import Entry
-from geomsolve.report import Report, head, jsonable
+from geomsolve.report import SCHEMA, Report, head, jsonable
 
 EXIT_CODES = {"ok": 0, "unmet": 1, "uncertified": 1, "invalid": 2, "failed": 3}
 """Every status, with the exit code that it stands for."""
@@ -76,6 +76,22 @@ def _judge(entry: Entry, outcome: Outcome | None) -> tuple[str, str]:
     if outcome.unmet:
         return "unmet", "\n".join(outcome.unmet)
     return ("ok", "") if outcome.certified else ("uncertified", "the gap is too large for a proof")
+
+
+def is_row(row: Any) -> bool:
+    """Whether ``row``, out of a file that anybody may have written, has the parts of a row, each of its type."""
+    if not isinstance(row, dict) or row.get("schema") != SCHEMA or "error" not in row:
+        return False
+    texts = (row.get(key) for key in ("file", "sha256", "status"))
+    versions = row.get("versions")
+    return (
+        all(isinstance(text, str) for text in texts)
+        and row["status"] in EXIT_CODES
+        and isinstance(versions, dict)
+        and isinstance(versions.get("geomsolve"), str)
+        and all(isinstance(row.get(key), str | None) for key in ("error", "command", "headline", "assumption"))
+        and all(isinstance(row.get(key), dict | None) for key in ("proof", "effort", "figures"))
+    )
 
 
 def exit_code(rows: Iterable[dict[str, Any]]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -29,6 +30,16 @@ def flat(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return cells
 
 
+def cell(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula, with a quote before it; all else as it is."""
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") and not _NUMBERS.fullmatch(value):
+        return f"'{value}"
+    return value
+
+
+_NUMBERS = re.compile(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?( [-+]?[0-9.]+(e[-+]?[0-9]+)?)*")
+
+
 def to_csv(rows: Iterable[dict[str, Any]]) -> str:
     """CSV with a header; a row that lacks a column leaves it empty."""
     table = [flat(row) for row in rows]
@@ -36,6 +47,6 @@ def to_csv(rows: Iterable[dict[str, Any]]) -> str:
     columns = [*FIRST, *sorted(names - {*FIRST})]
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(table)
+    writer.writerow({name: cell(name) for name in columns})
+    writer.writerows({name: cell(value) for name, value in cells.items()} for cells in table)
     return text.getvalue()

@@ -14,7 +14,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from geomsolve._version import __version__
@@ -62,16 +62,21 @@ def outcomes(
     ``timeout`` in seconds for one problem.
     """
     own = [*LOSSES.elsewhere(), *PAIR_LOSSES.elsewhere(), *WEIGHTINGS.elsewhere()]
-    pickled = [pickle.dumps((own, problem)) for problem in problems]
-    return _on_cluster(pickled, scheduler, timeout) if backend == "dask" else _here(pickled, jobs, timeout)
+    pickled = (pickle.dumps((own, problem)) for problem in problems)
+    if backend != "dask":
+        return _here(pickled, len(problems), jobs, timeout)
+    return _on_cluster(pickled, scheduler, timeout)
 
 
-def _here(problems: Sequence[bytes], jobs: int | None, timeout: float | None) -> Iterator[tuple[int, Outcome]]:
+def _here(
+    problems: Iterable[bytes], count: int, jobs: int | None, timeout: float | None
+) -> Iterator[tuple[int, Outcome]]:
     """On this machine: threads, each of which has a process to solve in."""
     import joblib
 
-    workers = min(jobs or joblib.cpu_count(), max(1, len(problems)))
+    workers = min(jobs or joblib.cpu_count(), max(1, count))
     tasks = (joblib.delayed(_solve)(position, problem, timeout) for position, problem in enumerate(problems))
+    _stopped.clear()
     with contextlib.ExitStack() as after:
         after.callback(_end_children)
         parallel = joblib.Parallel(workers, backend="threading", batch_size=1, return_as="generator_unordered")
@@ -79,7 +84,7 @@ def _here(problems: Sequence[bytes], jobs: int | None, timeout: float | None) ->
 
 
 def _on_cluster(
-    problems: Sequence[bytes], scheduler: str | None, timeout: float | None
+    problems: Iterable[bytes], scheduler: str | None, timeout: float | None
 ) -> Iterator[tuple[int, Outcome]]:
     """On a dask cluster, which starts a problem again elsewhere when it has lost the worker that had it."""
     with _dask_client(scheduler) as client:
@@ -135,6 +140,9 @@ _mine = threading.local()  # .child: the process in which this thread has its pr
 _children: set[_Child] = set()
 """The children of all threads of this process."""
 
+_stopped = threading.Event()
+"""No further child is to be started."""
+
 
 def _solve(position: int, problem: bytes, timeout: float | None) -> tuple[int, Outcome]:
     """What a worker does: have ``problem``, pickled with the modules it needs, solved in the child of its thread."""
@@ -160,6 +168,7 @@ def _failed(reason: str) -> Outcome:
 
 def _end_children() -> None:
     """End every process that this one solves in; a thread that waits for an answer is then told that there is none."""
+    _stopped.set()
     for child in list(_children):
         child.close()
 
@@ -186,12 +195,15 @@ class _Child:
             process_group=0,  # Ctrl-C in a terminal is for the batch alone, from the first moment
         )
         _children.add(self)
+        if _stopped.is_set():  # while this one started
+            self.close()
+            raise _EndedError("the batch was stopped")
         self._receive(START)
 
     def close(self) -> None:
         """End the process; a thread that reads from it is told so first."""
         self._process.kill()
-        with self._process:
+        with contextlib.suppress(BrokenPipeError), self._process:  # what it had not read yet is lost with it
             _children.discard(self)
 
     @property
@@ -202,7 +214,7 @@ class _Child:
         """The outcome of a ``problem`` as :func:`outcomes` pickles it; a process that takes longer is ended."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ValueError):  # it has ended or was closed: that shows on receiving
-            self._process.stdin.write(problem)
+            self._process.stdin.write(len(problem).to_bytes(8, "big") + problem)
             self._process.stdin.flush()
         outcome = self._receive(timeout)
         assert isinstance(outcome, Outcome)

@@ -7,24 +7,23 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import os
-import re
 import sys
+import warnings
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from geomsolve._version import __version__
-from geomsolve.cli.reader import while_read
-from geomsolve.errors import GeomsolveError, InputError, nearest
+from geomsolve.cli.reader import prepare_streams, while_read
+from geomsolve.errors import GeomsolveError, InputError, concise, nearest
+from geomsolve.files import watching
 from geomsolve.words import flag_of
 
 _COMMANDS = Path(__file__).parent / "commands"
-
-LONG_WORD = 200
-"""Characters without a blank from which on a message shows only the ends: digits without end, or a file of one line."""
 
 
 class Commands(click.Group):
@@ -69,9 +68,9 @@ def cli() -> None:
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """Say what went wrong on stderr and end with ``code``; very long words are cut short."""
-    shown = re.sub(rf"\S{{{LONG_WORD},}}", lambda word: f"{word[0][:40]}...{word[0][-10:]}", message)
-    click.echo(f"Error: {shown}", err=True)
+    """Say what went wrong on stderr and end with ``code``; very long words and quotes are cut short."""
+    with contextlib.suppress(OSError, ValueError):  # who closed stderr does not want to know
+        click.echo(f"Error: {concise(message)}", err=True)
     sys.exit(code)
 
 
@@ -79,10 +78,13 @@ def main() -> None:
     """Run the command line; never shows a traceback unless ``--debug`` is among the flags."""
     # one thread of linear algebra: more gain little on these sizes, and cost much on a machine that is shared
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    prepare_streams()
     debug = "--debug" in sys.argv[1:]
+    if not debug:  # to the end of the process: a warning of a library tells a user nothing to do
+        warnings.showwarning = lambda *_, **__: None
     code = 0
     try:
-        with while_read():
+        with while_read(), watching():
             code = cli.main(prog_name="geomsolve", standalone_mode=False)
     except click.UsageError as error:
         where = f" (see {error.ctx.command_path} --help)" if error.ctx else ""

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 import click
 from pydantic import BaseModel
 
-from geomsolve.cli.output import Output, debug_option, json_option, no_color_option, refuse_overwriting
+from geomsolve.cli.output import Output, debug_option, json_option, no_color_option
 from geomsolve.errors import InputError
+from geomsolve.files import refuse_overwriting
 from geomsolve.plots import check_file
 from geomsolve.questions.realizable import Realizable
 from geomsolve.registry import LOSSES, PAIR_LOSSES, TEMPERATURE, WEIGHTINGS, Parameter, Registry, spelled
@@ -48,8 +49,12 @@ def output_options(function: Callable[..., int]) -> Callable[..., int]:
     @functools.wraps(function)
     def command(**flags: Any) -> int:
         common = {field.name: flags.pop(field.name) for field in fields(Output) if field.name in flags}
-        refuse_overwriting(common["plot"], filter(None, [common["out"]]), field="plot")
-        return function(Output(**common), **{key: value for key, value in flags.items() if value is not None})
+        given = {name: common.get(name) or flags.get(name) for name in ("out", "csv_file", "jsonl", "plot")}
+        written = tuple((name.removesuffix("_file"), path) for name, path in given.items() if path)
+        refuse_overwriting(written)
+        return function(
+            Output(**common, written=written), **{key: value for key, value in flags.items() if value is not None}
+        )
 
     return stacked(
         click.option(

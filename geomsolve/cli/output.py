@@ -8,15 +8,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import click
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
-from geomsolve.files import write_together
+from geomsolve.files import refuse_overwriting, write_together
 from geomsolve.plots import check_file, render
 from geomsolve.questions.base import LossProblem, PairProblem, Problem
 from geomsolve.report import Report
@@ -27,16 +27,24 @@ no_color_option = click.option("--no-color", is_flag=True, help="No colour (the 
 debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 
 
+OBEYED = {sign: 0x2400 + sign for sign in range(32) if sign not in (9, 10)} | dict.fromkeys(
+    (*range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD
+)
+"""Signs that a terminal obeys instead of showing them, each with one that stands for it."""
+
+
+class Screen(Console):
+    """A console on which names and titles, which anyone may have written, are shown and not obeyed."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else text.translate(OBEYED), style, control)
+
+
 def console(*, no_color: bool) -> Console:
     """A console for stdout: as wide as the terminal, 100 columns where there is none, markup and emoji off."""
     width = None if sys.stdout.isatty() else 100
-    return Console(no_color=no_color or None, width=width, markup=False, emoji=False, highlight=False)
-
-
-def refuse_overwriting(path: str | None, inputs: Iterable[str | Path], *, field: str) -> None:
-    """Raise :class:`InputError` if ``path``, to be written, is one of the files that are read or written anyway."""
-    if path is not None and any(Path(path).resolve() == Path(other).resolve() for other in inputs):
-        raise InputError(f"{path!r} is needed for something else; write to another file", field=field)
+    return Screen(no_color=no_color or None, width=width, markup=False, emoji=False, highlight=False)
 
 
 def loss_notes(problem: Problem) -> tuple[str, ...]:
@@ -78,9 +86,13 @@ class Output:
     quiet: bool
     no_color: bool
     full: bool = False
+    written: tuple[tuple[str, str], ...] = ()
+    """What is to be written, each with its field; of some commands more than ``out`` and ``plot``."""
 
     def notify(self, problem: Problem) -> None:
-        """Say on stderr what was understood differently from what was written."""
+        """Say on stderr what was understood differently from what was written; files that were read for the problem
+        are not to be written to."""
+        refuse_overwriting(self.written)
         for notice in () if self.quiet else [*problem.notices, *loss_notes(problem)]:
             click.echo(f"Note: {notice}", err=True)
 

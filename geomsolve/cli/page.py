@@ -6,11 +6,13 @@ rest.  It is made from rows as ``geomsolve batch`` writes them.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from geomsolve import plots
 from geomsolve._version import __version__
@@ -46,19 +48,30 @@ def name_of(row: Row) -> str:
 def loss_of(row: Row) -> str:
     """The loss of a row with its numbers."""
     loss = row["problem"].get("loss") if isinstance(row["problem"], dict) else None
-    return loss_words(loss) if isinstance(loss, dict) else str(loss or "")
+    return (_of_anyone(lambda: loss_words(loss)) or "") if isinstance(loss, dict) else str(loss or "")
 
 
 def picture_of(row: Row, name: str) -> str:
     """The picture of a row as an svg element whose ids all begin with ``name``; empty where there is none."""
     if row["status"] in ("invalid", "failed"):
         return ""
-    picture = plots.render(row, "svg")
+    picture = _of_anyone(lambda: plots.render(row, "svg"))
     if picture is None:
         return ""
     text = picture.decode()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     return re.sub(r'( id="|href="#|url\(#)', rf"\g<1>{name}-", text)
+
+
+T = TypeVar("T")
+
+
+def _of_anyone(make: Callable[[], T]) -> T | None:
+    """What is made of a row; None where that fails, since the row may be anyone's and its parts anything."""
+    try:
+        return make()
+    except Exception:
+        return None
 
 
 def shown(value: Any) -> str:
@@ -71,6 +84,8 @@ def shown(value: Any) -> str:
 def page(rows: Sequence[Row]) -> str:
     """The page about rows as batch writes them."""
     here = Path(__file__)
+    script = here.with_suffix(".js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     counts = {status: sum(row["status"] == status for row in rows) for row in rows for status in [row["status"]]}
     summary = ", ".join(f"{count:,} {status}" for status, count in sorted(counts.items()))
     heads = "".join(
@@ -83,7 +98,7 @@ def page(rows: Sequence[Row]) -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:">
 <title>geomsolve report</title>
 <style>{here.with_suffix(".css").read_text(encoding="utf-8")}</style>
 </head>
@@ -98,7 +113,7 @@ def page(rows: Sequence[Row]) -> str:
 {"".join(_table_row(i, row, row.get("headline") or "") for i, row in enumerate(rows, 1))}</tbody>
 </table></div>
 {"".join(_article(i, row, row.get("headline") or "") for i, row in enumerate(rows, 1))}
-<script>{here.with_suffix(".js").read_text(encoding="utf-8")}</script>
+<script>{script}</script>
 </body>
 </html>
 """
@@ -113,7 +128,7 @@ def _table_row(number: int, row: Row, answer: str) -> str:
     cells += [f"<td>{escape(text)}</td>" for text in (str(row["command"] or ""), loss_of(row), answer)]
     for column in NUMBERS:
         value = (row.get("proof") or {}).get(column)
-        real = isinstance(value, (int, float)) and not isinstance(value, bool)
+        real = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
         text = f"{value:{'.0e' if column == 'gap' else '.6g'}}" if real else ""
         cells.append(f'<td class="number" data-value="{value if real else ""}">{text}</td>')
     cells.append(f'<td class="status {row["status"]}">{row["status"]}</td>')
@@ -130,13 +145,14 @@ def _article(number: int, row: Row, answer: str) -> str:
     if row["error"]:
         parts.append(f"<pre>{escape(row['error'])}</pre>")
     parts.append(f"<figure>{picture_of(row, f'picture-{number}')}</figure>")
-    known = {**(row.get("proof") or {}), **(row.get("effort") or {})}
+    known: dict[str, Any] = {**(row.get("proof") or {}), **(row.get("effort") or {})}
     items = [(label, shown(known[key])) for key, label in LABELS.items() if known.get(key) is not None]
     items += [(label, shown(value)) for label, value in (row.get("figures") or {}).items() if value is not None]
     if row.get("assumption"):
         items.append(("assumption", str(row["assumption"])))
     items.append(("file", str(row["file"])))
     parts.append("<dl>" + "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in items) + "</dl>")
-    if row["status"] != "invalid":
-        parts.append(f"<p>To reproduce:</p><pre><code>{escape(command_of(row))}</code></pre>")
+    again = "" if row["status"] == "invalid" else _of_anyone(lambda: command_of(row))
+    if again:
+        parts.append(f"<p>To reproduce:</p><pre><code>{escape(again)}</code></pre>")
     return "\n".join([*parts, "</article>", ""])

@@ -80,6 +80,9 @@ class RandomBatches(RandomDraws):
         )
         self.draws = batch * views
 
+    def numbers(self, dim: int) -> int:
+        return max(super().numbers(dim), self.draws**2)
+
     @property
     def rows(self) -> int:
         return len(self.population) * self.views

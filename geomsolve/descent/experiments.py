@@ -86,6 +86,10 @@ class Experiment(ABC):
         """How many feature vectors there are."""
         return len(self.population)
 
+    def numbers(self, dim: int) -> int:
+        """How many numbers the largest array of a step holds, in ``dim`` dimensions."""
+        return self.rows * dim
+
     @property
     def row_weights(self) -> Tensor:
         """(R,) share of each feature vector, sum 1."""
@@ -160,6 +164,9 @@ class RandomDraws(Experiment):
     whole = False
     draws: int
     """Samples drawn for one anchor."""
+
+    def numbers(self, dim: int) -> int:
+        return max(super().numbers(dim), self.anchors * self.draws)
 
     @property
     def anchors(self) -> int:

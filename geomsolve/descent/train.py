@@ -45,6 +45,9 @@ STILL = 1e-10
 RESOLUTION = 1e-13
 """L-BFGS ends where the loss falls by no more than this, relative above 1."""
 
+MOST_NUMBERS = 2**28
+"""Numbers that an array of a step may hold."""
+
 SMALL = 2**16
 """Matrices with fewer entries than this are faster on one thread."""
 
@@ -127,6 +130,11 @@ def descend(
     if optimizer == "lbfgs" and experiment.nonnegative:
         raise InputError(
             "lbfgs knows no bounds, so that it cannot keep features non-negative; use adam or sgd", field="optimizer"
+        )
+    if experiment.numbers(dim) > MOST_NUMBERS:
+        raise InputError(
+            f"a step of this training holds {experiment.numbers(dim):,} numbers at once; at most {MOST_NUMBERS:,} fit: "
+            "take a smaller batch, or fewer samples, views, negatives or dimensions"
         )
     began = time.perf_counter()
     z = start(experiment, dim, generator).requires_grad_()

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from geomsolve.errors import nearest
-from geomsolve.questions.base import LossProblem
+from geomsolve.questions.base import LossProblem, Whole
 from geomsolve.questions.classes import ClassProblem
 
 SEPARATE = 90.0
@@ -62,7 +62,7 @@ class Advise(ClassProblem, LossProblem):
 
     kind: Literal["advise"] = "advise"
     want: str = Field("separate", description=f"what is wanted: {', '.join(WANTS)}")
-    dim: int | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
+    dim: Whole | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
 
     @field_validator("want", mode="before")
     @classmethod

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_args
+from typing import Annotated, Any, ClassVar, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 
 from geomsolve.errors import InputError, nearest
 from geomsolve.questions.expect import Expectation
-from geomsolve.registry import LOSSES, PAIR_LOSSES, TEMPERATURE, Registry, meant
+from geomsolve.registry import LARGEST_WHOLE, LOSSES, PAIR_LOSSES, TEMPERATURE, Registry, meant
+
+Whole = Annotated[int, Field(le=LARGEST_WHOLE)]
+"""A whole number of a question; floating-point numbers hold every smaller one."""
 
 
 def keys(model: type[BaseModel], path: Sequence[int | str] = ()) -> list[str]:

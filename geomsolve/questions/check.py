@@ -22,7 +22,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from geomsolve.errors import InputError, nearest
-from geomsolve.questions.base import Frozen, Problem, gather, keys
+from geomsolve.questions.base import Frozen, Problem, Whole, gather, keys
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.realizable import Realizable
 from geomsolve.reading.table import Table
@@ -33,14 +33,14 @@ class Training(Frozen):
     """How to train."""
 
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where to train; auto is cuda if there is one")
-    steps: int = Field(20_000, ge=1, description="most training steps")
+    steps: Whole = Field(20_000, ge=1, description="most training steps")
     optimizer: Literal["adam", "sgd", "lbfgs"] = Field("adam", description="how to descend")
 
 
 class ClassTraining(Training):
     """How to train several samples of each class."""
 
-    samples: int | None = Field(None, ge=4, description="samples altogether, at least two a class are taken")
+    samples: Whole | None = Field(None, ge=4, description="samples altogether, at least two a class are taken")
     implementation: Literal["own", "pml"] = Field("own", description="whose batch losses; pml: pytorch-metric-learning")
     synthetic: str | None = Field(None, description="synthetic negatives: synco, or synco:1,4 for some kinds")
 

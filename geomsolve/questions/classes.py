@@ -27,11 +27,11 @@ from pydantic import (
 )
 
 from geomsolve.errors import InputError
-from geomsolve.questions.base import Problem
+from geomsolve.questions.base import Problem, Whole
 from geomsolve.reading.arrays import array, named
 from geomsolve.reading.datasets import dataset
 from geomsolve.reading.lists import read_names, read_numbers
-from geomsolve.reading.numbers import SMALLEST
+from geomsolve.reading.numbers import MOST_ITEMS, SMALLEST
 from geomsolve.reading.samples import Samples, read_samples
 from geomsolve.reading.shares import look_like_labels, read_shares
 from geomsolve.words import counted
@@ -295,7 +295,7 @@ class EqualClassProblem(ClassProblem):
 
     SOURCES: ClassVar[tuple[str, ...]] = (*ClassProblem.SOURCES, "classes")
 
-    classes: int | None = Field(None, ge=2, description="number of equally frequent classes")
+    classes: Whole | None = Field(None, ge=2, le=MOST_ITEMS, description="number of equally frequent classes")
 
     @cached_property
     def proportions(self) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
-from geomsolve.questions.base import LossProblem
+from geomsolve.questions.base import LossProblem, Whole
 from geomsolve.questions.data import ClassLabels, Matrix, Vectors
 from geomsolve.questions.slack import Nonnegative
 from geomsolve.reading.embeddings import Embeddings, embeddings_of, open_embeddings
@@ -32,7 +32,9 @@ class Compare(LossProblem):
     )
     within: float = Field(0.1, gt=0, lt=1, description="largest difference of a cosine that counts as a match")
     nonnegative: Nonnegative = False
-    dim: int | None = Field(None, ge=1, description="dimensions that the encoder can use (default: those of its rows)")
+    dim: Whole | None = Field(
+        None, ge=1, description="dimensions that the encoder can use (default: those of its rows)"
+    )
     classifier: Matrix | None = Field(None, description="a file with the classifier's weights, one row a class")
 
     @field_validator("labels", mode="before")

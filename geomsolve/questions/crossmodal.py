@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from geomsolve.errors import InputError
-from geomsolve.questions.base import PairProblem
+from geomsolve.questions.base import PairProblem, Whole
 from geomsolve.questions.classes import ClassProblem
 from geomsolve.questions.data import Matrix
 from geomsolve.reading.matrices import read_matrix
@@ -34,7 +34,7 @@ class Crossmodal(ClassProblem, PairProblem):
     kind: Literal["crossmodal"] = "crossmodal"
     pairs: Matrix | None = Field(None, description="weights of images (rows) and texts (columns) that belong together")
     noise: float | None = Field(None, ge=0, le=1, description="part of the pairs of classes with a random text")
-    dim: int | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
+    dim: Whole | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
     gap: float | None = Field(
         None, ge=0, le=2, allow_inf_nan=False, description="modality gap to force, 0 to 2: what does it cost?"
     )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from geomsolve.questions.base import Problem
+from geomsolve.questions.base import Problem, Whole
 from geomsolve.questions.data import Matrix
 from geomsolve.reading.latents import read_latents
 from geomsolve.reading.lists import read_numbers
@@ -38,7 +38,7 @@ class Diversity(Problem):
     masses: tuple[float, ...] | None = Field(None, description="how frequent each point is (default: equally)")
     kappa: float | None = Field(None, ge=0, le=1e6, description="concentration of positives")
     temperature: Annotated[float, TEMPERATURE] = 0.1
-    shared_coordinates: int | None = Field(None, ge=1, description="positives agree in the first so many coordinates")
+    shared_coordinates: Whole | None = Field(None, ge=1, description="positives agree in the first so many coordinates")
     support: Matrix | None = Field(None, description="n x n, not 0 where j may be a positive of i")
     edges: Matrix | None = Field(None, description="pairs i, j (from 0) that are positives of each other")
     corrected: bool = Field(False, description="restrict the denominator to pairs that may be positives")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from geomsolve.errors import InputError, nearest
+from geomsolve.errors import InputError, concise, nearest
 from geomsolve.questions.base import Problem, keys
 from geomsolve.questions.kinds import kind_of
 from geomsolve.reading.files import locate, picture_files
@@ -26,6 +26,10 @@ from geomsolve.reading.yaml import Node, Place, YamlError, decode, read_document
 
 MOST_PROBLEMS = 1_000_000
 """Problems that the grid of one document may expand to."""
+
+
+MOST_PARTS, LETTERS = 2**25, 8
+"""Keys and values that all problems of a document may have together, :data:`LETTERS` characters counted as one."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,9 @@ class Complaint:
     place: Place
     field: str
     message: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", concise(self.message))
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.place.line}:{self.place.column}"
@@ -99,10 +106,11 @@ def _expand(root: Node, file: str, label: str, base: Path) -> Iterator[Entry]:
         yield _flawed(whole, InputError("a problem is a mapping, such as kind: imbalance"))
         return
     try:
-        points = _grid(written)
+        points = _grid(written, root)
     except InputError as error:
         yield _flawed(whole, error)
         return
+    seen: dict[Path, bytes] = {}
     for point in points:
         try:
             data = {key: value for key, value in written.items() if key != "grid"}
@@ -114,7 +122,9 @@ def _expand(root: Node, file: str, label: str, base: Path) -> Iterator[Entry]:
             yield _flawed(whole, error)
             return
         name = ", ".join(f"{key}={_short(written['grid'][key][position])}" for key, position in point.items())
-        entry = Entry(file, " ".join(filter(None, (label, name))), content_hash(data, base), data, root=root, axes=axes)
+        entry = Entry(
+            file, " ".join(filter(None, (label, name))), content_hash(data, base, seen), data, root=root, axes=axes
+        )
         try:
             yield replace(entry, problem=_problem(data, base))
         except InputError as error:
@@ -145,7 +155,7 @@ def _problem(data: dict[str, Any], base: Path) -> Problem:
     return problem
 
 
-def _grid(written: dict[str, Any]) -> Iterator[dict[str, int]]:
+def _grid(written: dict[str, Any], root: Node) -> Iterator[dict[str, int]]:
     """Every combination of positions in the lists of ``grid``; a single empty one where there is no grid."""
     if "grid" not in written:
         return iter([{}])
@@ -158,6 +168,15 @@ def _grid(written: dict[str, Any]) -> Iterator[dict[str, int]]:
     total = math.prod(len(values) for values in axes.values())
     if total > MOST_PROBLEMS:
         raise InputError(f"this expands to {total:,} problems; at most {MOST_PROBLEMS:,} are read", field="grid")
+    spent = total * (root.size + root.letters // LETTERS)  # of what is no axis, every problem has its own copy
+    for key, (_, axis) in root.content["grid"][1].content.items():
+        weight = axis.size + axis.letters // LETTERS
+        spent += weight * (total // len(axes[key]) - total)
+    if spent > MOST_PARTS:
+        raise InputError(
+            f"the {total:,} problems of this grid have more than {MOST_PARTS:,} keys and values together; split it",
+            field="grid",
+        )
     positions = itertools.product(*(range(len(values)) for values in axes.values()))
     return (dict(zip(axes, point, strict=True)) for point in positions)
 
@@ -177,16 +196,19 @@ def _short(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
-def content_hash(written: Any, base: Path) -> str:
+def content_hash(written: Any, base: Path, seen: dict[Path, bytes] | None = None) -> str:
     """SHA-256 of plain data in a canonical form, and of the content of every file that one of its strings names.
 
-    A folder that is named stands for the pictures in it.
+    A folder that is named stands for the pictures in it.  ``seen`` keeps the digests of files for further calls.
     """
+    known = {} if seen is None else seen
     digest = hashlib.sha256(json.dumps(written, sort_keys=True).encode())
     for text in sorted(_strings(written)):
         for path in _named_files(text, base):
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
+            if path not in known:
+                with path.open("rb") as file:
+                    known[path] = hashlib.file_digest(file, "sha256").digest()
+            digest.update(known[path])
     return digest.hexdigest()
 
 

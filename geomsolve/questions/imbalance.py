@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from geomsolve.questions.base import LossProblem
+from geomsolve.questions.base import LossProblem, Whole
 from geomsolve.questions.classes import ClassProblem
 from geomsolve.questions.slack import Nonnegative, Pairs, Slack, check_slack, positions
 
@@ -21,7 +21,7 @@ class Imbalance(ClassProblem, LossProblem):
 
     of_classifiers: ClassVar[bool] = True
     kind: Literal["imbalance"] = "imbalance"
-    dim: int | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
+    dim: Whole | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
     nonnegative: Nonnegative = False
     slack: Slack = None
     pairs: Pairs = None

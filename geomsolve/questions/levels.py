@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from geomsolve.questions.base import LossProblem
+from geomsolve.questions.base import LossProblem, Whole
 from geomsolve.questions.classes import EqualClassProblem
 from geomsolve.registry import BATCH, REPLACEMENT, TEMPERATURE, VIEWS
 
@@ -38,7 +38,7 @@ class Levels(EqualClassProblem, LossProblem):
         None, description="the setting to find at which the loss value is a level; all others stay as given"
     )
     rounding: float = Field(0.0, exclude=True, description="half a unit of the last digit of loss_value")
-    dim: int = Field(128, ge=2, description="embedding dimension of the random start")
+    dim: Whole = Field(128, ge=2, description="embedding dimension of the random start")
 
     @model_validator(mode="before")
     @classmethod

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from geomsolve.errors import InputError, nearest
-from geomsolve.questions.base import Problem, keys
+from geomsolve.questions.base import Problem, Whole, keys
 from geomsolve.questions.data import Points
 from geomsolve.questions.slack import Pairs, Slack, check_slack
 from geomsolve.reading.labels import read_labels
@@ -51,9 +51,9 @@ class Realizable(Problem):
     similarity: Literal["cosine", "euclidean"] | None = Field(None, description="of the latents; default: as made for")
     self_pairs: Literal["include", "exclude"] = "include"
     normalise: Literal["rows", "columns"] = "rows"
-    dim: int | None = Field(None, ge=1, description="dimensions of the latents; no limit unless given")
+    dim: Whole | None = Field(None, ge=1, description="dimensions of the latents; no limit unless given")
     arc: float | None = Field(None, ge=1e-12, le=1e12, description="bend scalar labels onto such a circle")
-    sample: int | None = Field(None, ge=2, description="keep this many labels, drawn at random")
+    sample: Whole | None = Field(None, ge=2, description="keep this many labels, drawn at random")
     bin: float | None = Field(None, ge=1e-12, le=1e12, description="round labels to multiples of this")
     slack: Slack = None
     pairs: Pairs = None

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from geomsolve.questions.base import LossProblem
+from geomsolve.questions.base import LossProblem, Whole
 from geomsolve.questions.classes import EqualClassProblem
 from geomsolve.questions.slack import Nonnegative, Slack, check_slack
 from geomsolve.reading.arrays import array
@@ -71,7 +71,7 @@ class Sweep(EqualClassProblem, LossProblem):
 
     kind: Literal["sweep"] = "sweep"
     over: dict[str, tuple[float, ...]] = Field(description="parameter -> values, or a range such as 0.05:1:20")
-    dim: int | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
+    dim: Whole | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
     nonnegative: Nonnegative = False
     slack: Slack = None
     profile: Literal["exp", "step"] = Field("exp", description="how sizes fall with imbalance: evenly in log, or half")

@@ -11,17 +11,21 @@ import csv
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TextIO
 
 import numpy as np
 
 from geomsolve.errors import InputError
-from geomsolve.reading.numbers import is_number, is_whole, number
-from geomsolve.reading.source import Column, FloatArray, Source
+from geomsolve.reading.numbers import LARGEST_EXACT, exact, is_number, is_whole
+from geomsolve.reading.source import MOST_VALUES, Column, FloatArray, Source, refuse_many
 from geomsolve.words import counted
 
 NAN = float("nan")
+
+MOST_LETTERS = 2**25
+"""Characters of a line."""
 
 SAMPLE = 50
 """Rows that are looked at to tell columns of texts, of whole numbers and of others apart."""
@@ -99,18 +103,22 @@ class Csv(Source):
         cells = [row[i] for i in chosen]
         if "_" not in "".join(cells):
             try:
-                return [float(cell) for cell in cells]
+                found = [float(cell) for cell in cells]
+                if not any(LARGEST_EXACT <= abs(x) < inf for x in found):
+                    return found
             except ValueError:
                 pass  # a fraction, a blank, or a mistake
         read = []
         for i, cell in zip(chosen, map(str.strip, cells), strict=True):
             if not (cell or blank):
                 raise self._nothing(place, i)
-            read.append(number(cell, f" in {place}") if cell else NAN)
+            read.append(exact(cell, f" in {place}") if cell else NAN)
         return read
 
     def values(self, position: int) -> list[str]:
-        return [cell for cell, _ in self.cells(position)]
+        found = [cell for cell, _ in itertools.islice(self.cells(position), MOST_VALUES + 1)]
+        refuse_many(self.path, len(found))
+        return found
 
     def _nothing(self, place: str, i: int) -> InputError:
         return InputError(f"{place} has nothing in column {self.columns[i].name or str(i + 1)!r}")
@@ -140,7 +148,7 @@ def _delimiter(path: Path) -> str:
     usual = "\t" if path.suffix.lower() == ".tsv" else ","
     try:
         with path.open(encoding="utf-8-sig") as file:
-            line = next((line for line in file if line.strip()), "")
+            line = next((line for line in _lines(file, path) if line.strip()), "")
     except UnicodeDecodeError:
         raise InputError(f"{str(path)!r} is not a text file") from None
     except OSError as error:
@@ -148,11 +156,19 @@ def _delimiter(path: Path) -> str:
     return next((sign for sign in (usual, ",", "\t", ";") if sign in line), usual)
 
 
+def _lines(file: TextIO, path: Path) -> Iterator[str]:
+    """The lines of a file, none of which is without end."""
+    while line := file.readline(MOST_LETTERS + 1):
+        if len(line) > MOST_LETTERS:
+            raise InputError(f"{str(path)!r} has a line of more than {MOST_LETTERS:,} characters; it is no table")
+        yield line
+
+
 def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The rows that are no empty line, each with the number of the line it ends in."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, delimiter=delimiter)
+            reader = csv.reader(_lines(file, path), delimiter=delimiter)
             for row in reader:
                 if len(row) > 1 or any(map(str.strip, row)):
                     yield reader.line_num, row

@@ -24,7 +24,7 @@ from geomsolve.reading.csv import Csv
 from geomsolve.reading.files import locate
 from geomsolve.reading.labels import LABEL_NAMES, Classes, is_unnamed
 from geomsolve.reading.npy import sliced
-from geomsolve.reading.source import Column, Source
+from geomsolve.reading.source import CHUNK, UNREAD, Column, Source
 from geomsolve.reading.table import FORMATS, look
 
 INDEX_NAMES = ("index", "id", "idx")
@@ -170,7 +170,11 @@ def _check(source: Source, position: int, *, named: bool) -> None:
         if column.kind not in wanted and not (isinstance(source, Csv) and column.kind == "i"):
             raise InputError(f"column {column.name!r} of {path!r} holds {column.dtype}; wanted floating-point numbers")
         return
+    if column.kind == UNREAD:
+        raise InputError(f"{path!r} holds {column.dtype}")
     shape = column.shape or ()
+    if len(shape) == 1 and shape[0] > CHUNK:
+        raise InputError(f"{path!r} has {shape[0]:,} numbers a row; at most {CHUNK:,} are read")
     rows = () if shape == (-1,) else (source.rows_of(position), *shape)
     if len(rows) == 2 and 0 in rows:
         raise InputError(f"{path!r} is empty: an array of {rows[0]} rows and {rows[1]} columns")

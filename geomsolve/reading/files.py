@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from geomsolve.errors import InputError
+from geomsolve.files import was_read
 
 
 def is_file(path: Path) -> bool:
@@ -25,7 +26,7 @@ def locate(text: str, base: Path | None = None) -> tuple[Path, str]:
     name, key = text, ""
     while name:
         if is_file(folder / name):
-            return folder / name, key
+            return was_read(folder / name), key
         name, colon, _ = name.rpartition(":")
         key = text[len(name) + 1 :] if colon else ""
     path = str(folder / text) if text else ""
@@ -37,20 +38,27 @@ def existing(name: str, base: Path | None = None) -> Path:
     path = (base or Path()) / name
     if not is_file(path):
         raise InputError(f"there is no file {str(path)!r}")
-    return path
+    return was_read(path)
 
 
 def picture_files(path: Path) -> list[Path]:
     """The png files in a folder, by name; none in what is no folder."""
     try:
-        return sorted(path.glob("*.png")) if path.is_dir() else []
+        return [was_read(file) for file in sorted(path.glob("*.png"))] if path.is_dir() else []
     except (OSError, ValueError):
         return []
+
+
+MOST_TEXT = 2**28
+"""Bytes of a text that is read as a whole."""
 
 
 def content(path: Path) -> str:
     """The text of a file: UTF-8, with or without its mark."""
     try:
+        size = path.stat().st_size
+        if size > MOST_TEXT:
+            raise InputError(f"{str(path)!r} has {size:,} bytes; at most {MOST_TEXT:,} of text are read")
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{str(path)!r} is not a text file") from None
@@ -62,7 +70,15 @@ def standard_input(base: Path | None) -> str:
     """What stands on standard input, which a problem file (with a ``base``) cannot name."""
     if base is not None:
         raise InputError("only the command line reads standard input; name a file, as in '@file'")
-    return sys.stdin.read()
+    if sys.stdin is None:
+        raise InputError("standard input is closed")
+    try:
+        text = sys.stdin.read(MOST_TEXT + 1)
+    except UnicodeDecodeError:
+        raise InputError("standard input is no text in the encoding of this terminal") from None
+    if len(text) > MOST_TEXT:
+        raise InputError(f"standard input has more than {MOST_TEXT:,} characters")
+    return text
 
 
 def unreadable(path: Path, why: object) -> InputError:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from geomsolve.errors import InputError, nearest
+from geomsolve.reading.numbers import LARGEST, SMALLEST
 
 if TYPE_CHECKING:
     from geomsolve.reading.source import FloatArray
@@ -86,8 +87,8 @@ def _positive(text: str, what: str) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not (math.isfinite(value) and value > 0):
-        raise InputError(f"{what} must be a number above 0, got {text[:40]!r}")
+    if not SMALLEST <= value <= LARGEST:
+        raise InputError(f"{what} must be a number from {SMALLEST:g} to {LARGEST:g}, got {text[:40]!r}")
     return value
 
 

@@ -71,7 +71,7 @@ def grey_images(name: str, base: Path | None) -> Iterator[tuple[str, FloatArray]
         return
     file = existing(name, base)
     try:
-        array = None if file.suffix.lower() == ".npz" else load(file)
+        array = None if file.suffix.lower() == ".npz" else load(file, mmap_mode="r")
     except InputError:
         array = None
     if array is None:

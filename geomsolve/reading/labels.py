@@ -29,7 +29,7 @@ from geomsolve.reading.files import content, locate
 from geomsolve.reading.generators import generate, is_generated
 from geomsolve.reading.lists import read_numbers
 from geomsolve.reading.numbers import LARGEST, is_number, is_whole
-from geomsolve.reading.source import Column, Source
+from geomsolve.reading.source import Column, Source, refuse_many
 from geomsolve.reading.structures import SEVERAL, is_structured, read_structured
 from geomsolve.reading.table import Table, look, read_rows, too_large
 
@@ -123,6 +123,8 @@ def read_classes(text: str, base: Path | None = None) -> Classes:
             raw = _without_heading(raw)
     if isinstance(raw, np.ndarray) and raw.ndim == 2 and 1 in raw.shape:
         raw = raw.ravel()
+    if not isinstance(raw, np.ndarray):
+        refuse_many(path, len(raw))
     if (isinstance(raw, np.ndarray) and raw.ndim != 1) or len(raw) == 0:
         found = f"holds an array of shape {raw.shape}" if isinstance(raw, np.ndarray) else "holds no labels"
         raise InputError(f"{str(path)!r} {found}; wanted one label a row")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,9 @@ def load(path: Path, **how: Any) -> Any:
         with path.open("rb") as file:
             if file.read(len(start)) != start:
                 raise unreadable(path, f"it is no {suffix or '.npy'} file")
-        return np.load(path, allow_pickle=False, **how)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a header that is broken, which the error says too
+            return np.load(path, allow_pickle=False, **how)
     except InputError:
         raise
     except Exception as error:  # numpy's own, and those of zipfile and tokenize for a broken header
@@ -68,4 +71,5 @@ class Npy(Source):
         return side_by_side([sliced(array, self.size(array.size // max(1, len(array))))])
 
     def values(self, position: int) -> NDArray[Any]:
+        self.whole([position])
         return np.asarray(self.array())

@@ -36,6 +36,11 @@ class Npz(Source):
                     if member.endswith(".npy"):
                         with archive.open(member) as stream:
                             shape, by_column, dtype = _header(stream)
+                            held = archive.getinfo(member).file_size - stream.tell()
+                        if min(shape, default=0) < 0 or (
+                            not dtype.hasobject and held != math.prod(shape) * dtype.itemsize
+                        ):
+                            raise ValueError(f"its array {member.removesuffix('.npy')!r} is not of the size it says")
                         columns.append(column_of(member.removesuffix(".npy"), shape, dtype))
                         rows.append(shape[0] if shape else 0)
                         fortran.append(by_column and len(shape) > 1)
@@ -71,6 +76,7 @@ class Npz(Source):
                 yield np.frombuffer(data, dtype).reshape(rows, *shape[1:])
 
     def values(self, position: int) -> NDArray[Any]:
+        self.whole([position])
         with load(self.path) as archive:
             try:
                 return np.asarray(archive[self.columns[position].name])

@@ -17,6 +17,11 @@ MOST_ITEMS = 20_000_000
 SMALLEST, LARGEST = 1e-100, 1e100
 """Sizes between which the numbers of a question lie, unless they are 0: their squares, sums and ratios are numbers."""
 
+LARGEST_EXACT = 2**53
+"""The largest whole number up to which floating-point numbers hold every one."""
+
+INEXACT = "a whole number with more digits than floating-point numbers hold; it would become another one"
+
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 
 
@@ -37,6 +42,14 @@ def number(token: str, place: str = "") -> float:
         return float(token)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise NoNumberError(f"{token!r}{place} is not a number") from None
+
+
+def exact(token: str, place: str = "") -> float:
+    """:func:`number`, which refuses whole numbers that would become others."""
+    value = number(token, place)
+    if LARGEST_EXACT <= abs(value) <= LARGEST and is_whole(token) and int(token) != value:
+        raise InputError(f"{token!r}{place} is {INEXACT}")
+    return value
 
 
 def in_range(x: float) -> bool:
@@ -62,7 +75,7 @@ def expand(token: str, place: str = "", already: int = 0) -> list[float]:
     """The number that ``token`` is, as often as it says before a star; ``already`` so many stand before it."""
     count, star, rest = token.partition("*")
     if not star:
-        return [number(token, place)]
+        return [exact(token, place)]
     if not re.fullmatch(r"[0-9]+", count):
         raise InputError(f"{token!r}{place} is no repeat; write a count, a star and a number, as in 4*0.25")
     if already + int(count) > MOST_ITEMS:

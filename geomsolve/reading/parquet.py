@@ -88,6 +88,7 @@ class Parquet(Source):
         return _numpy(inner).reshape(len(array), wanted)
 
     def values(self, position: int) -> list[Any]:
+        self.whole([position])
         name = self.columns[position].name
         try:
             column = _open(self.path).read(columns=[name]).column(0)

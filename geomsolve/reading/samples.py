@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geomsolve.errors import InputError
-from geomsolve.reading.files import is_file, locate, standard_input
+from geomsolve.reading.files import content, is_file, locate, standard_input
 from geomsolve.words import counted
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _of_file(name: str, base: Path | None, place: str) -> Samples:
     path, key = locate(name, base)
     if path.suffix.lower() == ".json":
         try:
-            return _of_sequence(json.loads(path.read_text(encoding="utf-8-sig")), place)
+            return _of_sequence(json.loads(content(path)), place)
         except ValueError as error:
             raise InputError(f"{str(path)!r} is no list of labels: {error}") from None
     one_hot = _one_hot(name, base, path, key)

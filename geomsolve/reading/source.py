@@ -6,6 +6,8 @@ format has a Source of its own, which reads rows in chunks as often as it is ask
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,20 @@ FloatArray = NDArray[np.float64]
 
 CHUNK = 2**22
 """Numbers that are read at once."""
+
+
+MOST_VALUES = 2**25
+"""Numbers that are read as a whole, such as the labels of samples; only embeddings, read in chunks, may be more."""
+
+
+def refuse_many(path: Path, values: int) -> None:
+    """InputError for more values than are read as a whole, before any is."""
+    if values > MOST_VALUES:
+        raise InputError(f"{str(path)!r} holds {values:,} values; at most {MOST_VALUES:,} are read as a whole")
+
+
+UNREAD = "x"
+"""The kind of a column that cannot be read; its ``dtype`` says what it is."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +92,16 @@ class Source:
     def rows_of(self, position: int) -> int | None:
         """How many rows a column has, where the file says so."""
         return self.count
+
+    def whole(self, chosen: Sequence[int]) -> None:
+        """InputError where the ``chosen`` columns are too large to be read as a whole; texts count by eight letters."""
+        for i in chosen:
+            column, rows = self.columns[i], self.rows_of(i)
+            if rows is not None:
+                letters = re.fullmatch(r"[<>|=]?[US]([0-9]+)", column.dtype)
+                refuse_many(
+                    self.path, rows * math.prod(column.shape or ()) * (1 + int(letters[1]) // 8 if letters else 1)
+                )
 
     def size(self, width: int) -> int:
         """Rows of a chunk with so many numbers a row."""

@@ -26,9 +26,9 @@ from geomsolve.reading.csv import Csv
 from geomsolve.reading.files import content, locate, standard_input
 from geomsolve.reading.npy import Npy
 from geomsolve.reading.npz import Npz
-from geomsolve.reading.numbers import LARGEST, expand
+from geomsolve.reading.numbers import INEXACT, LARGEST, LARGEST_EXACT, expand
 from geomsolve.reading.parquet import Parquet
-from geomsolve.reading.source import FloatArray, Source
+from geomsolve.reading.source import FloatArray, Source, refuse_many
 from geomsolve.reading.torch import Tensors
 from geomsolve.words import counted
 
@@ -110,11 +110,27 @@ def read(name: str, base: Path | None = None, *, blank: bool = False) -> Table:
         bad = wrong or columns[0]
         shape = "" if bad.shape is None or isinstance(source, Parquet) else f" of shape {('n', *bad.shape)}"
         raise InputError(f"{str(path)!r} holds {bad.dtype}{shape}; wanted numbers in rows".replace("'n'", "n"))
-    blocks = list(source.blocks(chosen, blank=blank))
+    source.whole(chosen)
+    blocks, count = [], 0
+    for block in source.blocks(chosen, blank=blank):
+        count += block.size
+        refuse_many(path, count)  # a table of text tells its rows only while it is read
+        off = _inexact(block)
+        if off is not None:
+            raise InputError(f"{str(path)!r} holds {off}, {INEXACT}")
+        blocks.append(block)
     values = np.concatenate(blocks).astype(np.float64) if blocks else np.zeros((0, len(chosen)))
     if len(columns) == 1 and not columns[0].many:
         values = values[:, 0]
     return Table(values, tuple(c.name for c in columns if c.name), f"@{name}")
+
+
+def _inexact(block: NDArray[Any]) -> int | None:
+    """The first whole number that floating-point numbers cannot tell from its neighbours."""
+    if block.dtype.kind not in "iu" or not block.size:
+        return None
+    off = (block > LARGEST_EXACT) | (block < -LARGEST_EXACT) if block.dtype.itemsize == 8 else np.zeros(1, bool)
+    return int(block[off][0]) if off.any() else None
 
 
 def _all(source: Source) -> list[int]:

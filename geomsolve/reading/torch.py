@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from geomsolve.errors import InputError
 from geomsolve.reading.files import optional
 from geomsolve.reading.npy import side_by_side, sliced
-from geomsolve.reading.source import Column, Source
+from geomsolve.reading.source import UNREAD, Column, Source
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,12 @@ class Tensors(Source):
         if not found:
             raise InputError(f"{str(path)!r} holds no tensor")
         columns = tuple(
-            Column(name, _kind(t), tuple(t.shape[1:]) if t.ndim else (-1,), str(t.dtype).removeprefix("torch."))
+            Column(name, UNREAD, None, why)
+            if (why := _no_plain(t))
+            else Column(name, _kind(t), tuple(t.shape[1:]) if t.ndim else (-1,), str(t.dtype).removeprefix("torch."))
             for name, t in found.items()
         )
-        rows = tuple(len(t) if t.ndim else 0 for t in found.values())
+        rows = tuple(0 if _no_plain(t) or not t.ndim else len(t) for t in found.values())
         return cls(path, columns, rows[0] if len(set(rows)) == 1 else None, rows)
 
     def rows_of(self, position: int) -> int:
@@ -48,20 +51,32 @@ class Tensors(Source):
         return side_by_side([sliced(array, self.size(width)) for array in arrays])
 
     def values(self, position: int) -> NDArray[Any]:
+        self.whole([position])
         return self._array(_load(self.path), position)
 
     def _array(self, found: dict[str, Any], i: int) -> NDArray[Any]:
-        if self.columns[i].kind == "O":
-            raise InputError(f"{str(self.path)!r} holds a sparse tensor; save it with to_dense()")
+        if self.columns[i].kind == UNREAD:
+            raise InputError(f"{str(self.path)!r} holds {self.columns[i].dtype}")
         tensor = found[self.columns[i].name].detach()
         if tensor.is_floating_point() and tensor.element_size() < 4:  # bfloat16 and smaller ones are unknown to numpy
             tensor = tensor.float()
         return np.asarray(tensor.numpy())
 
 
-def _kind(tensor: Any) -> str:
+def _no_plain(tensor: Any) -> str:
+    """What a tensor is that numpy has no array for, and what to do; '' for all others."""
+    if tensor.is_nested:
+        return "a nested tensor, whose rows differ in length; pad them"
     if str(tensor.layout) != "torch.strided":
-        return "O"
+        return "a sparse tensor; save it with to_dense()"
+    if tensor.is_quantized:
+        return "a quantised tensor; save it with dequantize()"
+    if tensor.device.type == "meta":
+        return "a tensor without values (on the device 'meta')"
+    return ""
+
+
+def _kind(tensor: Any) -> str:
     if tensor.is_floating_point():
         return "f"
     if tensor.is_complex():
@@ -72,7 +87,9 @@ def _kind(tensor: Any) -> str:
 def _load(path: Path) -> dict[str, Any]:
     torch = optional("torch", path.suffix, "'geomsolve[torch]'")
     try:
-        loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of kinds of tensors that are refused below
+            loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except Exception:  # whatever torch makes of a file that is none of its own, or that holds code
         raise InputError(
             f"{str(path)!r} holds no plain tensors (nothing is unpickled); save a tensor or a dict of tensors with "

@@ -51,11 +51,13 @@ class YamlError(InputError):
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A scalar, a list of nodes, or a mapping: key -> (place of the key, node).  ``size`` counts nodes within."""
+    """A scalar, a list of nodes, or a mapping: key -> (place of the key, node).  ``size`` counts nodes within, and
+    ``letters`` the characters of keys and texts, with everything that an alias repeats."""
 
     place: Place
     content: Any
     size: int = 1
+    letters: int = 0
 
     def plain(self) -> Any:
         """The data as Python's own lists, dictionaries and scalars; what an alias repeats is one object."""
@@ -89,8 +91,8 @@ def decode(data: bytes) -> str:
     """Text of a file: UTF-8, or UTF-16 with its mark."""
     if len(data) > MOST_BYTES:
         raise YamlError(
-            f"the file has {len(data):,} bytes; at most {MOST_BYTES:,} are read. Put long lists into a file of their "
-            "own and write '@file'",
+            f"the file has more than {MOST_BYTES:,} bytes, and no more are read. Put long lists into a file "
+            "of their own and write '@file'",
             Place(),
         )
     utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
@@ -189,7 +191,7 @@ def _compose(events: list[Any]) -> Node:
             continue
         anchor: str | None = None
         if isinstance(event, ev.ScalarEvent):
-            node, anchor = Node(place, _scalar(event, place)), event.anchor
+            node, anchor = Node(place, _scalar(event, place), letters=len(event.value)), event.anchor
         elif isinstance(event, ev.AliasEvent):
             if event.anchor not in anchors:
                 raise YamlError(f"*{event.anchor} repeats something that is not complete before it", place)
@@ -212,6 +214,9 @@ def _put(parent: _Open, node: Node, event: Any, place: Place) -> None:
     """Make ``node`` the next item, key or value of ``parent``."""
     content = parent.node.content
     parent.node.size += node.size
+    parent.node.letters += node.letters
+    if parent.node.letters > MOST_BYTES:
+        raise YamlError(f"with its aliases expanded, the document has more than {MOST_BYTES:,} characters", place)
     if parent.node.size > MOST_NODES:
         raise YamlError(f"with its aliases expanded, the document has more than {MOST_NODES:,} keys and values", place)
     if isinstance(content, list):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import warnings
 from collections import Counter
@@ -19,13 +18,16 @@ from geomsolve.batch.ledger import Ledger, Row, reusable
 from geomsolve.batch.rows import exit_code
 from geomsolve.batch.table import to_csv
 from geomsolve.batch.workers import BACKENDS, answered
-from geomsolve.cli.output import console, debug_option, no_color_option, refuse_overwriting, to_json
+from geomsolve.cli.output import console, debug_option, no_color_option, to_json
 from geomsolve.cli.progress import spread, with_progress
 from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
-from geomsolve.files import write_atomically
+from geomsolve.files import refuse_overwriting, write_atomically
 from geomsolve.questions.documents import Entry
 from geomsolve.words import counted
+
+MOST_SECONDS = 1e8
+"""Three years for one problem."""
 
 TABLE_ROWS = 60
 """Rows of the closing table; where there are more, those that are not ok come first."""
@@ -74,13 +76,13 @@ def command(
         raise InputError("--backend dask and --scheduler ADDRESS go together", field="scheduler")
     if backend == "dask" and jobs is not None:
         raise InputError("the dask cluster decides how many problems are solved at once", field="jobs")
-    if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
-        raise InputError(f"wanted a time above 0 in seconds, got {timeout:g}", field="timeout")
+    if timeout is not None and not 0 < timeout <= MOST_SECONDS:
+        raise InputError(
+            f"wanted a time above 0 in seconds, at most {MOST_SECONDS:g}, got {timeout:g}", field="timeout"
+        )
     warnings.filterwarnings("ignore", category=UserWarning, module="joblib")  # of what is left undone: rows say so
     entries = gather(paths)
-    sources = {entry.file for entry in entries}
-    refuse_overwriting(out, sources, field="out")
-    refuse_overwriting(csv_file, sources | ({out} if out else set()), field="csv")
+    refuse_overwriting([("out", out), ("csv", csv_file)])
     if csv_file is not None and not Path(csv_file).parent.is_dir():
         raise InputError(f"there is no folder {str(Path(csv_file).parent)!r}", field="csv")
 

@@ -15,7 +15,7 @@ from geomsolve.analyses.compare_verdict import AT_OPTIMUM
 from geomsolve.cli.advice import after_collapse
 from geomsolve.cli.answers import setting, undetermined
 from geomsolve.cli.options import Command, loss_options, nonnegative_option, output_options, solver_options, split_loss
-from geomsolve.cli.output import Output, refuse_overwriting
+from geomsolve.cli.output import Output
 from geomsolve.cli.progress import reading
 from geomsolve.cli.ranges import interval
 from geomsolve.cli.render import cosine_phrase, holds_for
@@ -67,8 +67,6 @@ def command(output: Output, **flags: Any) -> int:
     """
     try:
         problem = Compare(**split_loss(flags))
-        read = [*filter(None, [problem.labels.path]), *(file.source.path for file in problem.embeddings)]
-        refuse_overwriting(output.out, read, field="out")
         output.notify(problem)
         with reading("embeddings", quiet=output.quiet) as tell:
             report = compare(problem, progress=tell)

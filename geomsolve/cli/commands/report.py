@@ -11,19 +11,16 @@ import click
 from rich.console import Console
 
 from geomsolve.batch.gather import gather
-from geomsolve.batch.rows import exit_code
+from geomsolve.batch.rows import exit_code, is_row
 from geomsolve.batch.workers import answered
-from geomsolve.cli.output import debug_option, refuse_overwriting
+from geomsolve.cli.output import debug_option
 from geomsolve.cli.page import Row, page
 from geomsolve.cli.progress import with_progress
 from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
-from geomsolve.files import write_atomically
+from geomsolve.files import refuse_overwriting, was_read, write_atomically
 from geomsolve.plots import check_matplotlib
 from geomsolve.words import counted
-
-NEEDED = ("command", "problem", "file", "sha256", "status", "error")
-"""Keys of a row that batch writes."""
 
 
 @click.command("report", epilog="Example: geomsolve report problems/collapse --out report.html")
@@ -41,14 +38,13 @@ def command(paths: tuple[str, ...], out: str, jobs: int | None, quiet: bool) -> 
     """
     if not Path(out).parent.is_dir():
         raise InputError(f"there is no folder {str(Path(out).parent)!r}", field="out")
-    refuse_overwriting(out, paths, field="out")
     check_matplotlib()
     stored = [path for path in paths if path.endswith(".jsonl")]
     rows = [row for path in stored for row in read_rows(path)]
     files = [path for path in paths if path not in stored]
-    if files:
-        entries = gather(files)
-        refuse_overwriting(out, {entry.file for entry in entries}, field="out")
+    entries = gather(files) if files else []
+    refuse_overwriting([("out", out)])
+    if entries:
         fresh: dict[int, Row] = {}
         answers = answered(entries, {}, jobs=jobs, backend="loky", scheduler=None, timeout=None)
         with closing(with_progress(answers, 0, len(entries), Console(stderr=True), quiet=quiet)) as stream:
@@ -67,16 +63,16 @@ def command(paths: tuple[str, ...], out: str, jobs: int | None, quiet: bool) -> 
 def read_rows(path: str) -> list[Row]:
     """The rows of a file that batch wrote; InputError naming the line that is none."""
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = was_read(Path(path)).read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError:
         raise InputError(f"{path!r} is not a text file") from None
     rows = []
     for number, line in enumerate(lines, 1):
         try:
             row: Any = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             row = None
-        if not isinstance(row, dict) or any(key not in row for key in NEEDED):
+        if not is_row(row) or not {"problem", "command"} <= row.keys():
             raise InputError(f"{path}:{number}: this is no row that geomsolve batch wrote")
         rows.append(row)
     return rows

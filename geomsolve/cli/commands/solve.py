@@ -10,7 +10,7 @@ from geomsolve.batch.gather import gather
 from geomsolve.batch.rows import EXIT_CODES, outcome_of, row_of
 from geomsolve.cli import answers
 from geomsolve.cli.options import output_options
-from geomsolve.cli.output import Output, refuse_overwriting
+from geomsolve.cli.output import Output
 from geomsolve.errors import InputError
 from geomsolve.report import Report
 
@@ -23,8 +23,6 @@ def command(output: Output, file: str) -> int:
 
     Says afterwards whether the answer is what the file expects. JSON output is the line that batch would write.
     """
-    refuse_overwriting(output.out, [file], field="out")
-    refuse_overwriting(output.plot, [file], field="plot")
     entries = gather([file])
     if len(entries) != 1:
         raise InputError(f"{file} holds {len(entries)} problems; geomsolve batch answers them all")

@@ -15,6 +15,7 @@ from rich.text import Text
 from geomsolve.analyses.imbalance import SAME
 from geomsolve.analyses.ranges import SETTLED
 from geomsolve.analyses.sweep import SweepReport, losing, sweep
+from geomsolve.batch.table import cell
 from geomsolve.cli.options import (
     Command,
     class_options,
@@ -115,7 +116,7 @@ def as_csv(report: SweepReport) -> str:
         joined = {"groups": ";".join("+".join(group) for group in row["groups"])}
         if "widest_pair" in row:
             joined["widest_pair"] = "+".join(row["widest_pair"])
-        writer.writerow({**row, **joined})
+        writer.writerow({name: cell(value) for name, value in {**row, **joined}.items()})
     return text.getvalue()
 
 

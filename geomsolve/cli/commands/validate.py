@@ -9,6 +9,7 @@ import click
 from geomsolve.batch.gather import gather
 from geomsolve.cli.output import debug_option, json_option, to_json
 from geomsolve.cli.reader import while_read
+from geomsolve.errors import concise
 from geomsolve.report import head
 from geomsolve.words import counted
 
@@ -33,7 +34,7 @@ def command(paths: tuple[str, ...], as_json: bool, quiet: bool) -> int:
             click.echo(to_json({**asked, "files": files, "problems": len(entries), "complaints": found}))
     elif complaints:
         for complaint in complaints:
-            click.echo(str(complaint), err=True)
+            click.echo(concise(str(complaint)), err=True)
     elif not quiet:
         click.echo(f"{counted(len(entries), 'problem')} in {counted(files, 'file')}: all valid.")
     return 2 if complaints else 0
