@@ -88,7 +88,7 @@ def _positive(text: str, what: str) -> float:
     except ValueError:
         value = math.nan
     if not SMALLEST <= value <= LARGEST:
-        raise InputError(f"{what} must be a number from {SMALLEST:g} to {LARGEST:g}, got {text[:40]!r}")
+        raise InputError(f"{what} must be a number above 0, from {SMALLEST:g} to {LARGEST:g}, got {text[:40]!r}")
     return value
 
 
