@@ -217,6 +217,13 @@ class Report:
         said: str = importlib.import_module(WORDS).text(self, width=width)
         return said
 
+    def __init_subclass__(cls, **how: Any) -> None:
+        super().__init_subclass__(**how)
+        cls.__repr__ = Report.__repr__  # type: ignore[method-assign]  # before dataclass makes one of all fields
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.headline or self.command}>"
+
     def __str__(self) -> str:
         said: str = importlib.import_module(WORDS).brief(self)
         return said

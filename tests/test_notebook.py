@@ -105,6 +105,8 @@ def test_every_report_says_shows_draws_and_tabulates_itself(kind):
     assert sentence
     assert whole.startswith(sentence)
     assert str(report).startswith(sentence)
+    assert repr(report).startswith(f"<{type(report).__name__}: ")
+    assert len(repr(report)) < 300
     page = Page(report._repr_html_())
     assert page.open == []
     assert words(page.text) == words(whole)
