@@ -71,10 +71,11 @@ class ImbalanceReport(ProvenReport):
     that of such features (and how that is known), or only of G psd and G >= 0.
     ``expectation``, of a mean over as many terms as a batch has: 'exact', or 'ratio' where value and proof are of
     E sum / E number, with ``drawn_mean`` {value, standard_error} of drawn batches at the same geometry.
+    ``slopes`` (m, m) of the minorant that the proof of a loss with kinks is about.
     """
 
     command: ClassVar[str] = "imbalance"
-    apart: ClassVar[tuple[str, ...]] = ("names", "orbits", "orbit_cosines", "given")
+    apart: ClassVar[tuple[str, ...]] = ("names", "orbits", "orbit_cosines", "given", "slopes")
 
     names: tuple[str, ...]
     orbits: Orbits
@@ -94,6 +95,7 @@ class ImbalanceReport(ProvenReport):
     expectation: str | None = None
     drawn_mean: dict[str, float] | None = None
     nonnegative: dict[str, Any] | None = None
+    slopes: FloatArray | None = None
 
     @property
     def gram(self) -> FloatArray:
@@ -259,6 +261,7 @@ def geometry(problem: Imbalance, watch: Watch | None = None) -> ImbalanceReport:
         convex=convex,
         resolved=answer.resolved,
         given=tuple(problem.loss.parameters),
+        slopes=answer.solution.slopes,
         simplex_limit=limit is not None,
         ranges=near,
         expectation=objective.expectation or None,

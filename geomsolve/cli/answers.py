@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from geomsolve.cli.output import File, Output
+from geomsolve.cli.output import File, Output, refuse_overwriting
 from geomsolve.cli.render import loss_phrase
 from geomsolve.gram.orbits import Orbits
+from geomsolve.questions.base import Problem
 from geomsolve.registry import WEIGHTINGS
 from geomsolve.report import Report
 from geomsolve.words import counted, number
@@ -38,6 +39,18 @@ def deliver_both(output: Output, report: Report, check: Report, files: Sequence[
 
     answer = {**report.to_dict(full=output.full), "check": check.to_dict(full=output.full)}
     return max(output.deliver(report, both, answer, files=files), check.exit_code)
+
+
+def proof_files(
+    path: str | None, report: Report, problem: Problem, output: Output, digits: int | None = None
+) -> list[File]:
+    """The proof that stands alone, to be written to ``path`` if that is given; ``digits`` of a threshold."""
+    if path is None:
+        return []
+    refuse_overwriting(path, filter(None, [output.out, output.plot]), field="proof")
+    from geomsolve.analyses.proofs import standing_alone
+
+    return [("proof", path, standing_alone(report, problem, digits))]
 
 
 def setting(problem: dict[str, Any], orbits: Orbits) -> str:

@@ -217,6 +217,14 @@ def temperature_option(model: type[BaseModel]) -> Callable[[F], F]:
     return click.option(*TEMPERATURE.flags, TEMPERATURE.name, metavar=TEMPERATURE.metavar, help=text)
 
 
+proof_option = click.option(
+    "--proof",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Also write a proof that stands alone, which geomsolve verify checks without the rest of geomsolve.",
+)
+
+
 nonnegative_option = click.option(
     "--nonnegative", is_flag=True, default=None, help="Features have no negative coordinate, as after a ReLU."
 )

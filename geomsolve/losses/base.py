@@ -165,6 +165,12 @@ class Loss(Choice):
         return False
 
     @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        """The parameters under which ``verify.py`` knows the loss by its name, from its definition; None where it does
+        not."""
+        return None
+
+    @property
     def written(self) -> dict[str, Any]:
         """As JSON and problem files have it: its name with every parameter that is in force."""
         return {"name": self.name, **self.parameters()}

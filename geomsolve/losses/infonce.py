@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf, log
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -118,6 +118,13 @@ class Negatives(Loss):
         plain = super().orbits(proportions, counts)
         told_apart = self.changes.columns(plain.n_classes)
         return plain if told_apart is None else plain.refined(told_apart)
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        if self.changed or self.hardness is not None:
+            return None
+        drawn = {} if self.negatives == inf else {"negatives": int(self.negatives)}
+        return {"temperature": self.temperature, "sampling": self.sampling, **drawn}
 
     def plain(self) -> tuple[Loss, str | None]:
         if self.hardness is None:
@@ -301,6 +308,11 @@ class InfoNCE(Negatives):
     @property
     def counted_off(self) -> str:
         return "" if self.form == "mean" else super().counted_off
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        known = super().in_proofs
+        return None if known is None else {**known, "form": self.form}
 
     def objective(self, orbits: Orbits) -> Objective:
         return self._objective(orbits, self.own, self.form == "mean")

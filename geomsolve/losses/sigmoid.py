@@ -18,7 +18,7 @@ Symbols: tau ``temperature``, q ``negative_share``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -50,6 +50,10 @@ class Sigmoid(Loss):
     temperature: float = parameter(TEMPERATURE, 0.1)
     bias: float = parameter(BIAS, 0.0)
     sampling: str = parameter(SAMPLING, "supervised")
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {"temperature": self.temperature, "bias": self.bias, "sampling": self.sampling}
 
     @property
     def reads_whole_set(self) -> bool:

@@ -6,7 +6,7 @@ It is minimised by G = I; see ``objectives/pairs.py``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,10 @@ class Spectral(Loss):
     source: ClassVar[str] = "HaoChen et al. 2021, after within-class collapse"
     also: ClassVar[tuple[str, ...]] = ("spectral-contrastive",)
     in_contrast: ClassVar[bool] = True
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {}
 
     @property
     def reads_whole_set(self) -> bool:

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, log
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -147,6 +147,15 @@ class SupCon(Loss):
 
     def among(self, names: Sequence[str]) -> Self:
         return self if self.batches is None else self.replace(batches=positions(self.batches, names))
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        rebalanced = any(getattr(self, name) is not None for name in (*REBALANCED, "batches"))
+        if rebalanced or self.replacement == "no" or self.views == 1:
+            return None
+        if self.batch is not None:
+            return {"temperature": self.temperature, "batch": self.batch, "views": self.views}
+        return {"temperature": self.temperature, **({"full_batch": True} if self.full_batch else {})}
 
     @property
     def reads_whole_set(self) -> bool:

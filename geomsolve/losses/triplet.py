@@ -9,7 +9,7 @@ Symbols: q ``share``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import ONE_ENCODER, Loss, register
@@ -35,6 +35,10 @@ class Triplet(Loss):
 
     margin: float = parameter(MARGIN, 1.0)
     sampling: str = parameter(SAMPLING, "supervised")
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {"margin": self.margin, "sampling": self.sampling}
 
     @property
     def reads_whole_set(self) -> bool:

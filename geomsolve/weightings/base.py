@@ -86,6 +86,11 @@ class Weighting(Choice):
 
         return bind(labels, index, log_weights, temperature=temperature, latents=latents, **conventions)
 
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        """The parameters under which ``verify.py`` knows its target as a matrix of fractions; None where it is none."""
+        return None
+
     def in_force(self, temperature: float) -> dict[str, Any]:
         """Its parameters, with what follows from the temperature of the latents filled in."""
         return self.parameters()

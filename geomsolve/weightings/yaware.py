@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,6 +60,10 @@ class YAware(Weighting):
         if not apart.max(initial=0.0) < FARTHEST:
             raise InputError(f"labels lie up to {apart.max():.3g} sigma apart; give a larger sigma", field="sigma")
         return KERNELS[self.kernel].log(apart)
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {"sigma": self.sigma} if self.kernel == "gaussian" else None
 
     @property
     def width(self) -> float:

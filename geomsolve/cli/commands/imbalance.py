@@ -13,13 +13,14 @@ from geomsolve.analyses.classifiers import ClassifierReport
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.cli import classifiers, ranges
 from geomsolve.cli.advice import after_collapse
-from geomsolve.cli.answers import deliver_both, setting, undetermined
+from geomsolve.cli.answers import deliver_both, proof_files, setting, undetermined
 from geomsolve.cli.options import (
     Command,
     class_options,
     loss_options,
     nonnegative_option,
     output_options,
+    proof_option,
     solver_options,
     split_loss,
 )
@@ -56,9 +57,10 @@ NEARLY = 1e-4
 @click.option("--slack", type=float, metavar="EPS", help="How far cosines may be at a loss EPS nats above the optimum.")
 @click.option("--pairs", metavar="A:B,...", help="With --slack: pairs of classes to ask about besides those chosen.")
 @click.option("--check", is_flag=True, help="Also train free features and compare (geomsolve check; needs torch).")
+@proof_option
 @click.option("--full", is_flag=True, help="JSON holds every cosine, however many classes there are.")
 @output_options
-def command(output: Output, check: bool, **flags: Any) -> int:
+def command(output: Output, check: bool, proof: str | None = None, **flags: Any) -> int:
     """Which geometry does this loss want for these class proportions?
 
     Prints the optimal arrangement of the class means, named and as a grid of cosines and angles, with a
@@ -68,12 +70,13 @@ def command(output: Output, check: bool, **flags: Any) -> int:
     problem = Imbalance(**split_loss(flags))
     output.notify(problem)
     report = imbalance(problem) if problem.dim is None else watched(problem, quiet=output.quiet)
+    files = proof_files(proof, report, problem, output)
     if not check:
-        return output.deliver(report, show)
+        return output.deliver(report, show, files=files)
     from geomsolve.analyses.check import check as descend
     from geomsolve.questions.check import Check
 
-    return deliver_both(output, report, descend(Check(question=problem)))
+    return deliver_both(output, report, descend(Check(question=problem)), files)
 
 
 def watched(problem: Imbalance, *, quiet: bool) -> ImbalanceReport | ClassifierReport:

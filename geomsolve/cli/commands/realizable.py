@@ -14,8 +14,15 @@ from rich.table import Table
 from geomsolve.analyses.realizable import realizable
 from geomsolve.analyses.realizable_report import CasesReport, RealizableReport
 from geomsolve.cli import ranges
-from geomsolve.cli.answers import deliver_both, in_force, setting
-from geomsolve.cli.options import Command, label_options, output_options, solver_options, weighting_option
+from geomsolve.cli.answers import deliver_both, in_force, proof_files, setting
+from geomsolve.cli.options import (
+    Command,
+    label_options,
+    output_options,
+    proof_option,
+    solver_options,
+    weighting_option,
+)
 from geomsolve.cli.output import File, Output
 from geomsolve.cli.render import cosine_grid, effort, proof_lines
 from geomsolve.errors import InputError
@@ -40,9 +47,10 @@ FEW = 12
 @click.option("--slack", type=float, metavar="EPS", help="How far cosines may be at a loss EPS nats above the optimum.")
 @click.option("--pairs", metavar="A:B,...", help="With --slack: pairs of labels to ask about besides those chosen.")
 @click.option("--check", is_flag=True, help="Also train free features and compare (geomsolve check; needs torch).")
+@proof_option
 @solver_options
 @output_options
-def command(output: Output, check: bool, **flags: Any) -> int:
+def command(output: Output, check: bool, proof: str | None = None, **flags: Any) -> int:
     """Can any embedding attain this weighting of pairs, and what to change if not?
 
     A weighted contrastive loss asks for a similarity for every pair of samples. The answer is 'realizable' (some
@@ -54,7 +62,7 @@ def command(output: Output, check: bool, **flags: Any) -> int:
     output.notify(problem)
     report = realizable(problem)
     trained = checked(report, problem) if check else None
-    files: list[File] = []
+    files: list[File] = proof_files(proof, report, problem, output)
     if output.out is not None and output.out.lower().endswith((".npy", ".csv")):
         files.append(("out", output.out, points_in(report, output.out)))
         output = replace(output, out=None)

@@ -13,16 +13,19 @@ from geomsolve.analyses.threshold import threshold
 from geomsolve.analyses.threshold_report import ThresholdReport
 from geomsolve.cli import classifiers
 from geomsolve.cli.advice import after_collapse
+from geomsolve.cli.answers import proof_files
 from geomsolve.cli.options import (
     Command,
     class_options,
     loss_options,
     no_nonnegative_option,
     output_options,
+    proof_option,
     split_loss,
 )
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import holds_for, loss_phrase, mean_over_batches
+from geomsolve.errors import InputError
 from geomsolve.questions.threshold import Threshold
 from geomsolve.words import listing, number
 
@@ -48,8 +51,12 @@ NOUNS = {
 @click.option("--width", type=float, metavar="W", help="With --slack: the width that counts as settled (default 0.1).")
 @loss_options
 @no_nonnegative_option
+@proof_option
+@click.option(
+    "--digits", type=click.IntRange(1, 200), metavar="N", help="With --proof: decimals of the threshold (default 12)."
+)
 @output_options
-def command(output: Output, **flags: Any) -> int:
+def command(output: Output, proof: str | None = None, digits: int | None = None, **flags: Any) -> int:
     """Where do the smaller classes collapse into one point?
 
     Under imbalance a contrastive loss may put all classes but the largest at one point, where no classifier tells
@@ -59,7 +66,10 @@ def command(output: Output, **flags: Any) -> int:
     """
     problem = Threshold(**split_loss(flags))
     output.notify(problem)
-    return output.deliver(threshold(problem), show)
+    if digits is not None and proof is None:
+        raise InputError("digits are those of a proof; give --proof FILE too", field="digits")
+    report = threshold(problem)
+    return output.deliver(report, show, files=proof_files(proof, report, problem, output, digits))
 
 
 def show(report: ThresholdReport, screen: Console, *, quiet: bool) -> None:

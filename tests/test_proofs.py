@@ -1,0 +1,462 @@
+"""Proofs that stand alone: what is written is true, what is checked holds, and what is changed is rejected.
+
+Everything is worked out again here on all K classes at once, by numpy or by closed forms, without either side's orbits.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import random
+import re
+import subprocess
+import sys
+from decimal import Decimal
+from fractions import Fraction
+from math import exp
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import geomsolve
+from geomsolve import verify
+
+flint = pytest.importorskip("flint", reason="python-flint, the extra 'proof', is not installed")
+
+FILE = Path(verify.__file__)
+
+
+def written(run, tmp_path, *args):
+    path = tmp_path / "proof.json"
+    found = run(*args, "--proof", path)
+    assert found.code == 0, found.stderr
+    return json.loads(path.read_text())
+
+
+def holds(proof) -> bool:
+    return all(outcome[1] for outcome in verify.check(json.dumps(proof)))
+
+
+def expanded(proof):
+    """Proportions (K,) and unit vectors (K, d) of all classes, and mu (K,)."""
+    groups, point = proof["question"]["classes"], proof["point"]
+    p, vectors, mu = [], [], []
+    widths = [len(point["centroids"][0]), *(group["size"] for group in groups)]
+    for g, group in enumerate(groups):
+        n = group["size"]
+        corners = np.eye(n) - 1 / n
+        corners /= max(np.linalg.norm(corners[0]), 1e-300)
+        for i in range(n):
+            parts = [np.array([float(x) for x in point["centroids"][g]])]
+            parts += [np.zeros(w) for w in widths[1:]]
+            parts[g + 1] = float(point["spread"][g]) * corners[i]
+            row = np.concatenate(parts)
+            vectors.append(row / np.linalg.norm(row))
+            p.append(float(Fraction(group["weight"])))
+            mu.append(float(proof["dual"]["mu"][g]))
+    p = np.array(p)
+    return p / p.sum(), np.array(vectors), np.array(mu)
+
+
+def supcon(p, gram, t):
+    """Population SupCon and its symmetrised slope, on all classes."""
+    weight = p * np.exp((gram - 1) / t)
+    total = weight.sum(axis=1)
+    slope = (p / t)[:, None] * weight / total[:, None]
+    slope = (slope + slope.T) / 2
+    return float(p @ np.log(total)), slope - np.diag(np.diag(slope))
+
+
+def collapsed(majority: float, t: float) -> bool:
+    """Whether SupCon collapses, in closed form, whatever the number of smaller classes."""
+    x, q = exp(-2 / t), 1 - majority
+    return q <= majority * x / 2 * ((majority * x + q) / (majority + q * x) + 1)
+
+
+def test_a_proof_by_hand(run, tmp_path):
+    proof = written(run, tmp_path, "imbalance", "--props", ".7,.2,.1", "-t", ".5")
+    assert holds(proof)
+    p, vectors, mu = expanded(proof)
+    gram = vectors @ vectors.T
+    value, slope = supcon(p, gram, 0.5)
+    S = slope + np.diag(mu)
+    claims = {claim["claim"]: claim for claim in proof["claims"]}
+    assert claims.keys() == {"value", "bound", "unique"}
+    low, high = float(claims["bound"]["at_least"]), float(claims["value"]["at_most"])
+    assert low < -0.7208670871 < high + 1e-10
+    assert value < high < value + 1e-11
+    assert low < value - np.sum(S * gram) + 3 * min(0, np.linalg.eigvalsh(S)[0]) < low + 1e-10
+    assert proof["question"]["classes"][0]["weight"] == "0.7"
+
+
+FORMS = [
+    ("--props", ".7,.2,.1", "--loss", "triplet"),
+    ("--props", ".6,.3,.1", "--loss", "triplet", "--margin", "1.9"),
+    ("--props", "1/3,1/3,1/3", "--loss", "sigmoid", "--bias", "2"),
+    ("--counts", "50,20,10,1", "--full-batch", "-t", ".5"),
+    ("--props", ".7,.2,.1", "--loss", "infonce", "--form", "mean", "--sampling", "supervised", "-t", "1"),
+    ("--props", ".7,.2,.1", "--loss", "dcl", "-t", ".3"),
+    ("--props", ".7,.2,.1", "--loss", "spectral"),
+    ("--props", ".7,.2,.1", "--loss", "infonce", "--negatives", "8", "-t", "1"),
+    ("--props", ".8,.1,.05,.05", "--batch", "16", "-t", ".5"),
+    ("--props", ".95,.025,.025", "-t", "2"),
+    ("--props", ".7,.2,.1", "--loss", "dcl", "--negatives", "1", "-t", ".3"),
+]
+
+
+@pytest.mark.parametrize("args", FORMS, ids=" ".join)
+def test_every_form_is_proven_at_the_loss_that_is_printed(run, tmp_path, args):
+    path = tmp_path / "p.json"
+    value = run("imbalance", *args, "--json", "--proof", path).json["value"]
+    proof = json.loads(path.read_text())
+    assert holds(proof)
+    low, high = (float(next(iter({*c.values()} - {c["claim"]}))) for c in proof["claims"][:2][::-1])
+    assert low <= value <= high
+    assert high - low < 1e-9
+
+
+def test_fractions_are_what_was_written():
+    from geomsolve.analyses.proofs import exact
+
+    cases = {
+        0.7: "0.7",
+        1 / 3: "1/3",
+        1e-7: "0.0000001",
+        12 / 7: "12/7",
+        50: "50",
+        0.12345678901234568: "0.12345678901234568",
+    }
+    for x, text in cases.items():
+        assert exact(x) == text
+
+
+def test_thresholds_are_enclosed(run, tmp_path):
+    """Against the closed form of the collapse of SupCon, in double precision and in thirty digits."""
+    proof = written(run, tmp_path, "threshold", "--props", ".95,.025,.025", "--over", "temperature")
+    assert holds(proof)
+    (claim,) = proof["claims"]
+    low, high = Decimal(claim["low"]), Decimal(claim["high"])
+    assert high - low == Decimal("1e-12")
+    root = brentq(lambda t: 1.0 if collapsed(0.95, t) else -1.0, 0.5, 1.5, xtol=1e-15)
+    assert float(low) - 1e-13 < root < float(high) + 1e-13
+    assert collapsed(0.95, float(high) + 1e-13)
+    assert not collapsed(0.95, float(low) - 1e-13)
+
+    sharp = written(run, tmp_path, "threshold", "--props", ".95,.025,.025", "--digits", "30")
+    assert holds(sharp)
+    ends = [Decimal(sharp["claims"][0][key]) for key in ("low", "high")]
+    assert ends[1] - ends[0] == Decimal("1e-30")
+    assert low <= ends[0] < ends[1] <= high
+
+
+@pytest.mark.parametrize(("over", "digits"), [("temperature", 12), ("majority", 12), ("majority", 30)])
+def test_thresholds_in_a_direction_across_orbits(run, tmp_path, over, digits):
+    more = ("--over", over, "-t", "1", "--digits", digits) if over == "majority" else ("--over", over)
+    proof = written(run, tmp_path, "threshold", "--props", ".9,.06,.04", *more)
+    assert holds(proof)
+    (claim,) = proof["claims"]
+    assert isinstance(claim["against"], list)
+    assert claim["low"].startswith("1.1425461" if over == "temperature" else "0.9240")
+
+
+def test_ages_are_not_realizable_by_a_vector_of_fractions(run, tmp_path):
+    proof = written(run, tmp_path, "realizable", "--weighting", "yaware", "--labels", "20,25,30", "--sigma", "5")
+    assert holds(proof)
+    (claim,) = proof["claims"]
+    x, y = [Fraction(each) for each in claim["against"]], (20, 25, 30)
+    T = [[1 - Fraction("0.1") * (a - b) ** 2 / (2 * 25) for b in y] for a in y]
+    assert sum(x[i] * x[j] * T[i][j] for i in range(3) for j in range(3)) < 0
+    assert claim["claim"] == "not realizable"
+
+
+def test_a_square_is_realizable_exactly(run, tmp_path):
+    """Four corners of a square of side 1 at temperature 2: radius^2 = 1/2 = sigma^2 / temperature, just so."""
+    args = ("--weighting", "yaware", "--labels", "0,0;0,1;1,0;1,1", "-t", "2")
+    assert holds(written(run, tmp_path, "realizable", *args))
+
+
+def digit_changed(text: str, rng: random.Random) -> str:
+    """The same number with one digit changed, as a number."""
+    places = [m.start() for m in re.finditer("[0-9]", text)]
+    while True:
+        at = rng.choice(places)
+        other = text[:at] + rng.choice("0123456789") + text[at + 1 :]
+        if Fraction(other) != Fraction(text):
+            return other
+
+
+def places_in(data, path=()):
+    """Every number in quotes, by its path."""
+    if isinstance(data, dict):
+        return [found for key, value in data.items() if key != "names" for found in places_in(value, (*path, key))]
+    if isinstance(data, list):
+        return [found for i, value in enumerate(data) for found in places_in(value, (*path, i))]
+    return [path] if isinstance(data, str) and verify.NUMBER.fullmatch(data) else []
+
+
+def changed(proof, within, rng):
+    """A copy of a proof in which one digit of what stands at ``within`` is another."""
+    other = copy.deepcopy(proof)
+    *above, last = rng.choice([place for place in places_in(proof) if place[: len(within)] == within])
+    inner = other
+    for key in above:
+        inner = inner[key]
+    inner[last] = digit_changed(inner[last], rng)
+    return other
+
+
+def rejected(proof) -> bool:
+    try:
+        return not holds(proof)
+    except verify.NotAProofError:
+        return True
+
+
+def made_false(proof, within, is_false, rng, count=200):
+    """``count`` proofs with one digit changed that make a claim false, by an independent reckoning."""
+    found = []
+    while len(found) < count:
+        other = changed(proof, within, rng)
+        if is_false(other):
+            found.append(other)
+    return found
+
+
+def value_is_false(proof):
+    p, vectors, _ = expanded(proof)
+    return supcon(p, vectors @ vectors.T, 0.5)[0] > float(proof["claims"][0]["at_most"]) + 1e-14
+
+
+def bound_is_false(proof):
+    return float(proof["claims"][1]["at_least"]) > -0.7208670871
+
+
+def dual_is_false(proof):
+    """The bound does not follow from this mu."""
+    p, vectors, mu = expanded(proof)
+    gram = vectors @ vectors.T
+    value, slope = supcon(p, gram, 0.5)
+    S = slope + np.diag(mu)
+    delta = (value - np.sum(S * gram) - float(proof["claims"][1]["at_least"])) / 3
+    return delta < -1e-14 or np.linalg.eigvalsh(S + delta * np.eye(3))[0] < -1e-14
+
+
+@pytest.mark.slow
+def test_one_digit_that_makes_a_claim_about_the_loss_false_is_found(run, tmp_path):
+    proof = written(run, tmp_path, "imbalance", "--props", ".7,.2,.1", "-t", ".5")
+    rng = random.Random(1)
+    cases = [
+        (("claims", 0), value_is_false),
+        (("point",), value_is_false),
+        (("claims", 1), bound_is_false),
+        (("dual",), dual_is_false),
+        (("point",), dual_is_false),
+    ]
+    for within, is_false in cases:
+        assert not is_false(proof)
+        assert all(map(rejected, made_false(proof, within, is_false, rng))), within
+
+
+@pytest.mark.slow
+def test_one_digit_that_makes_a_collapse_false_is_found(run, tmp_path):
+    """The classes and the temperature against the closed form; a point that is not opposite is no collapse."""
+    proof = written(run, tmp_path, "imbalance", "--props", ".95,.025,.025", "-t", ".9")
+    proof["claims"] = [claim for claim in proof["claims"] if claim["claim"] == "collapsed"]
+    rng = random.Random(2)
+
+    def is_false(other):
+        groups = other["question"]["classes"]
+        weights = [Fraction(g["weight"]) for g in groups]
+        t, total = Fraction(other["question"]["loss"]["temperature"]), weights[0] + 2 * weights[1]
+        if min(t, *weights) <= 0:
+            return True
+        share = float(weights[0] / total)
+        return (t < 1000 and t > Fraction("0.01") and not collapsed(share, float(t))) or t <= Fraction("0.01")
+
+    assert not is_false(proof)
+    assert all(map(rejected, made_false(proof, ("question",), is_false, rng)))
+    assert all(rejected(changed(proof, ("point", "centroids"), rng)) for _ in range(200))
+    triplet = written(run, tmp_path, "imbalance", "--props", ".7,.2,.1", "--loss", "triplet")
+    triplet["claims"] = [{"claim": "unique"}]
+    assert rejected(triplet)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("over", ["temperature", "majority"])
+def test_one_digit_that_makes_a_threshold_false_is_found(run, tmp_path, over):
+    args = ("--props", ".9,.06,.04", "--over", over, *(("-t", "1") if over == "majority" else ()))
+    proof = written(run, tmp_path, "threshold", *args)
+    rng = random.Random(3)
+    at = (lambda x: collapsed(0.9, x)) if over == "temperature" else (lambda x: collapsed(x, 1.0))
+
+    def is_false(other):
+        low, high = (float(other["claims"][0][key]) for key in ("low", "high"))
+        return not 0.02 < low < high < (50 if over == "temperature" else 1) or at(low - 1e-14) or not at(high + 1e-14)
+
+    def no_way_down(other):
+        """x'Sx is not negative at the lower end."""
+        groups, x = other["question"]["classes"], [float(y) for y in other["claims"][0]["against"]]
+        low = float(other["claims"][0]["low"])
+        p = np.array([float(g["weight"]) for g in groups])
+        if over == "majority":
+            p = np.array([low, *((1 - low) * p[1:] / p[1:].sum())])
+        v = np.where(p == p.max(), 1.0, -1.0)
+        slope = supcon(p, np.outer(v, v), low if over == "temperature" else 1.0)[1]
+        S = slope - np.diag((slope * np.outer(v, v)).sum(axis=1))
+        return np.array(x) @ S @ np.array(x) > 1e-15
+
+    for within, untrue in ((("claims", 0, "low"), is_false), (("claims", 0, "high"), is_false)):
+        assert not untrue(proof)
+        assert all(map(rejected, made_false(proof, within, untrue, rng))), within
+    assert all(map(rejected, made_false(proof, ("claims", 0, "against"), no_way_down, rng)))
+
+
+@pytest.mark.slow
+def test_one_digit_that_makes_a_verdict_false_is_found(run, tmp_path):
+    rng = random.Random(4)
+    ages = written(run, tmp_path, "realizable", "--weighting", "yaware", "--labels", "20,25,30", "--sigma", "5")
+
+    def targets(other):
+        q = other["question"]
+        y = [[Fraction(x) for x in row] for row in q["labels"]]
+        t, sigma = Fraction(q["temperature"]), Fraction(q["sigma"])
+        if t <= 0 or sigma <= 0:
+            return None
+        return [[1 - t * sum((a - b) ** 2 for a, b in zip(u, v, strict=True)) / (2 * sigma**2) for v in y] for u in y]
+
+    def not_shown(other):
+        T, x = targets(other), [Fraction(y) for y in other["claims"][0]["against"]]
+        return T is None or sum(x[i] * x[j] * T[i][j] for i in range(3) for j in range(3)) >= 0
+
+    assert all(map(rejected, made_false(ages, ("claims",), not_shown, rng, 200)))
+    corners = written(run, tmp_path, "realizable", "--weighting", "yaware", "--labels", "0,0;0,1;1,0;1,1", "-t", "1.2")
+
+    def indefinite(other):
+        T = targets(other)
+        return T is None or np.linalg.eigvalsh(np.array(T, dtype=float))[0] < -1e-9
+
+    assert all(map(rejected, made_false(corners, ("question",), indefinite, rng)))
+
+
+def test_the_checker_is_one_file_that_knows_nothing_of_geomsolve():
+    text = FILE.read_text()
+    assert text.count("\n") <= 445
+    known = {node.names[0].name.split(".")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import)}
+    known |= {node.module.split(".")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
+    assert known <= set(sys.stdlib_module_names)
+    assert re.findall(r"import_module\((.*?)\)", text) == ['"flint"']
+
+
+@pytest.mark.slow
+def test_the_file_alone_checks(run, tmp_path):
+    written(run, tmp_path, "imbalance", "--props", ".7,.2,.1", "-t", ".5")
+    alone = tmp_path / "alone.py"
+    alone.write_text(FILE.read_text())
+    command = [sys.executable, "-S", "-I", str(alone), str(tmp_path / "proof.json")]
+    site = str(Path(flint.__file__).parents[1])
+    command[1:3] = ["-c", f"import sys, runpy; sys.path[:] = [p for p in sys.path if p] + [{site!r}]; "
+                    f"sys.argv = {command[3:]!r}; runpy.run_path({str(alone)!r}, run_name='__main__'); "]  # fmt: skip
+    done = subprocess.run(command[:3], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "proven" in done.stdout
+
+
+def test_verify_command(run, tmp_path):
+    folder = tmp_path / "proofs"
+    folder.mkdir()
+    run("imbalance", "--props", ".7,.2,.1", "-t", ".5", "--proof", folder / "a.json")
+    run("threshold", "--props", ".9,.06,.04", "--proof", folder / "b.json")
+    done = run("verify", folder)
+    assert done.code == 0
+    assert "2 files: all proven." in done.stdout
+    data = json.loads((folder / "a.json").read_text())
+    data["claims"][1]["at_least"] = "-0.72"
+    (folder / "c.json").write_text(json.dumps(data))
+    done = run("verify", folder, "--json")
+    assert done.code == 1
+    assert [row["status"] for row in done.json["files"]] == ["proven", "proven", "not proven"]
+    assert "FAILS" in run("verify", folder / "c.json").stdout
+
+
+BAD = {
+    "not JSON": "{",
+    "format": '{"format": "geomsolve-proof/9", "kind": "optimum"}',
+    "'format' is missing": "{}",
+    "kind": '{"format": "geomsolve-proof/1", "kind": "hope"}',
+}
+
+
+@pytest.mark.parametrize("said", BAD)
+def test_what_is_no_proof_is_refused(run, tmp_path, said):
+    path = tmp_path / "bad.json"
+    path.write_text(BAD[said])
+    done = run("verify", path)
+    assert (done.code, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+def test_bad_numbers_sizes_and_claims_are_refused(run, tmp_path):
+    proof = written(run, tmp_path, "imbalance", "--props", ".7,.2,.1", "-t", ".5")
+    changes = {
+        "wanted a number in quotes": (("point", "spread", 0), 0),
+        "wanted a number in quotes, got '0x1'": (("dual", "mu", 0), "0x1"),
+        "wanted a number in quotes, got 'nan'": (("claims", 0, "at_most"), "nan"),
+        "divides by zero": (("claims", 1, "at_least"), "1/0"),
+        "size: wanted 1 to": (("question", "classes", 0, "size"), 10**10),
+        "weights must be positive": (("question", "classes", 0, "weight"), "-1"),
+        "unknown loss": (("question", "loss", "name"), "hope"),
+        "takes": (("question", "loss", "margin"), "1"),
+        "the temperature must be given": (("question", "loss", "temperature"), "0"),
+        "at the origin": (("point", "centroids", 0), ["0", "0", "0"]),
+        "claims": (("claims",), []),
+        "lacks one of its keys": (("claims", 0), {"claim": "value"}),
+        "wanted some of": (("claims", 0), {"claim": "hope"}),
+    }
+    for said, (place, value) in changes.items():
+        other = copy.deepcopy(proof)
+        inner = other
+        for key in place[:-1]:
+            inner = inner[key]
+        inner[place[-1]] = value
+        with pytest.raises(verify.NotAProofError, match=re.escape(said)):
+            verify.check(json.dumps(other))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("imbalance", "--props", ".7,.2,.1", "--loss", "align-uniform"),
+        ("imbalance", "--props", ".7,.2,.1", "--nonnegative"),
+        ("imbalance", "--props", ".7,.2,.1", "--sampler", "balanced"),
+        ("threshold", "--props", ".9,.06,.04", "--over", "batch"),
+        ("realizable", "--weighting", "yaware"),
+    ],
+)
+def test_where_no_proof_is_written_it_is_said_and_nothing_is_left(run, tmp_path, args):
+    path, out = tmp_path / "p.json", tmp_path / "o.json"
+    done = run(*args, "--proof", path, "--out", out)
+    assert (done.code, done.stdout) == (2, "")
+    assert "--proof" in done.stderr
+    assert not path.exists()
+    assert not out.exists()
+
+
+def test_without_the_extra(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(verify, "flint", None)
+    monkeypatch.setattr("geomsolve.cli.commands.verify.flint", None)
+    written(run, tmp_path, "imbalance", "--props", ".7,.2,.1", "-t", ".5")
+    done = run("verify", tmp_path / "proof.json")
+    assert done.code == 2
+    assert "pip install 'geomsolve[proof]'" in done.stderr
+    done = run("threshold", "--props", ".9,.06,.04", "--proof", tmp_path / "t.json", "--digits", "30")
+    assert done.code == 2
+    assert "python-flint" in done.stderr
+
+
+def test_the_version_of_the_format_is_that_which_is_checked(run, tmp_path):
+    proof = written(run, tmp_path, "imbalance", "--props", ".7,.2,.1", "-t", ".5")
+    assert proof["format"] == verify.FORMAT
+    assert geomsolve.__version__ in proof["written_by"]
