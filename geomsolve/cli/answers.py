@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from geomsolve.cli.output import File, Output, refuse_overwriting
+from geomsolve.cli.output import File, Output
 from geomsolve.cli.render import loss_phrase
+from geomsolve.files import refuse_overwriting
 from geomsolve.gram.orbits import Orbits
 from geomsolve.questions.base import Problem
 from geomsolve.registry import WEIGHTINGS
@@ -47,7 +48,7 @@ def proof_files(
     """The proof that stands alone, to be written to ``path`` if that is given; ``digits`` of a threshold."""
     if path is None:
         return []
-    refuse_overwriting(path, filter(None, [output.out, output.plot]), field="proof")
+    refuse_overwriting([*output.written, ("proof", path)])
     from geomsolve.analyses.proofs import standing_alone
 
     return [("proof", path, standing_alone(report, problem, digits))]
