@@ -420,3 +420,31 @@ def test_low_temperatures_are_answered(run):
     many = run(*flags, "--negatives", 3)
     assert (many.code, many.stderr) == (0, "")
     assert many.json["certified"]
+
+
+def test_curvature_of_many_orbits_is_good_enough_for_steps():
+    """Every other node of the integral, and no more error than that of the trapezoid rule, e^(-pi^2 / step)."""
+    counts = np.arange(1, 71) + 5
+    orbits = Orbits.of(counts / counts.sum())
+    objective = make_loss("infonce", {"temperature": 0.5, "negatives": 20}).objective(orbits)
+    cosines = orbits.regular_simplex()
+    change = np.random.default_rng(0).standard_normal(cosines.shape)
+    change += change.T
+    np.fill_diagonal(change, 0.0)
+    ahead, behind = (objective.gradient(cosines + sign * 1e-5 * change) for sign in (1, -1))
+    slope = (ahead - behind) / 2e-5
+    np.testing.assert_allclose(objective.curvature(cosines)(change), slope, atol=1e-6 * np.abs(slope).max())
+
+
+def test_the_last_place_is_kept_and_no_other():
+    orbits = Orbits.of([0.5, 0.3, 0.2])
+    objective = make_loss("infonce", {"negatives": 4}).objective(orbits)
+    cosines = orbits.regular_simplex()
+    value, slope = objective.evaluate(cosines)
+    slope[:] = np.nan  # what is handed out is the caller's own
+    cosines[0, 1] = cosines[1, 0] = -0.1
+    moved = objective.evaluate(cosines)
+    fresh = make_loss("infonce", {"negatives": 4}).objective(orbits)
+    np.testing.assert_array_equal(moved[1], fresh.gradient(cosines))
+    assert moved[0] == fresh.value(cosines) != value
+    assert np.isfinite(objective.gradient(orbits.regular_simplex())).all()

@@ -30,6 +30,10 @@ from geomsolve.objectives.base import ConeForm, Curvature, LogTerms, Objective, 
 STEP = 0.25
 """Trapezoid step in x = log s; the discretisation error is about exp(-pi^2 / STEP) = 1e-17."""
 
+COARSE, FEW_ORBITS = 2 * STEP, 64
+"""The same for second derivatives with more than so many orbits, where nothing but steps is made of them: the error of
+3e-9 is far below what these need."""
+
 ENUMERATION_LIMIT = 1500
 """Most terms that a cone form may have: beyond it the conic program is slower than any other route."""
 
@@ -39,6 +43,9 @@ NEGLIGIBLE = 1e-12
 
 CAPPED = 50.0
 """Logarithm of s X from which on e^{-s X} is 0; no larger one is told apart, so that nothing overflows."""
+
+ROOM = 300.0
+"""Size of the logarithms of two numbers whose product neither overflows nor vanishes."""
 
 LARGEST = 700.0
 """Logarithm of the largest s: e^{-s} is 0 long before."""
@@ -91,6 +98,7 @@ class LogExpectation(Objective):
         self.own_weights = np.ones_like(own) if own_weights is None else own_weights
         self.factor, self.negatives, self.scale = factor, negatives, scale
         self.unique_minimiser = unique_minimiser
+        self._last: tuple[FloatArray, float, FloatArray] | None = None
         farthest = self.log_weights - 2 * scale
         least = [self._log_least(g, row, np.ones(row.size), 0.0) for g, row in enumerate(farthest)]
         if not min(least) > -2.01 / COLDEST:
@@ -108,7 +116,7 @@ class LogExpectation(Objective):
             least = float(np.logaddexp(least, log(self.base[g])))
         return least
 
-    def _log_nodes(self, g: int, log_x: FloatArray, chance: FloatArray, own: float) -> FloatArray:
+    def _log_nodes(self, g: int, log_x: FloatArray, chance: FloatArray, own: float, step: float = STEP) -> FloatArray:
         """log s at the nodes for an anchor in orbit g whose negatives have X = e^``log_x`` with probability ``chance``
         (or are of its own class, ``own``).
 
@@ -118,22 +126,33 @@ class LogExpectation(Objective):
         largest = max(0.0, float(log_x.max()), log(self.own_weights[g]))
         most = log(1 + float(self.base[g]) + self.factor * self.negatives) + largest
         stop = log(42) - min(0.0, self._log_least(g, log_x, chance, own))
-        return STEP * np.arange(np.floor((log(1e-18) - most) / STEP), np.ceil(stop / STEP) + 1)
+        return step * np.arange(np.floor((log(1e-18) - most) / step), np.ceil(stop / step) + 1)
 
-    def _anchor(self, g: int, cosines: FloatArray) -> Anchor:
+    @staticmethod
+    def _moved(log_s: FloatArray, log_x: FloatArray) -> FloatArray:
+        """b s X (N, n), no larger than e^50, from the logarithms of b s and of X: their product where both are numbers
+        with room, which saves an exponential for each."""
+        if max(np.abs(log_s).max(), np.abs(log_x).max()) < ROOM:
+            moved: FloatArray = np.exp(log_s)[:, None] * np.exp(log_x)
+            return np.minimum(moved, exp(CAPPED), out=moved)
+        return np.exp(np.minimum(log_s[:, None] + log_x, CAPPED))
+
+    def _anchor(self, g: int, cosines: FloatArray, step: float = STEP) -> Anchor:
         """What value and derivatives at an anchor in orbit g are made of; equal X are treated once."""
         log_x, place = np.unique(self.scale * (cosines[g] - 1) + self.log_weights[g], return_inverse=True)
         chance = np.bincount(place, weights=self.chance[g]).astype(np.float64)
-        log_s = self._log_nodes(g, log_x, chance, float(self.own[g]))
+        log_s = self._log_nodes(g, log_x, chance, float(self.own[g]), step)
         s = np.exp(np.minimum(log_s, LARGEST))
-        moved = np.exp(np.minimum(log_s[:, None] + log(self.factor) + log_x, CAPPED))
+        moved = self._moved(log_s + log(self.factor), log_x)
         with np.errstate(over="ignore"):
             alike = self.factor * self.own_weights[g] * s
-        less = np.expm1(-moved) @ chance + np.expm1(-alike) * self.own[g]
+        less = np.expm1(-moved)
+        decay = less + 1
+        less = less @ chance + np.expm1(-alike) * self.own[g]
         with np.errstate(divide="ignore"):
             log_phi = np.log1p(np.maximum(less, -1.0))
         own = self.own[g] * np.exp(-alike)
-        return Anchor(float(self.base[g]), place, chance, s, moved, np.exp(-moved), log_phi, own)
+        return Anchor(float(self.base[g]), place, chance, s, moved, decay, log_phi, own)
 
     def _power(self, k: int, at: Anchor) -> FloatArray:
         """The part e^{-a0 s} phi(b s)^k of E e^{-sY} at the nodes, or for a smaller k of its derivatives."""
@@ -145,6 +164,13 @@ class LogExpectation(Objective):
         return 1.0
 
     def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
+        """The last place is kept, where a solver and then the proof ask again."""
+        last = self._last
+        if last is None or not np.array_equal(last[0], cosines):
+            last = self._last = (cosines.copy(), *self._evaluate(cosines))
+        return last[1], last[2].copy()
+
+    def _evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
         k = self.negatives
         value, gradient = 0.0, np.zeros_like(self.chance)
         for g in np.flatnonzero(self.mass).tolist():
@@ -158,15 +184,15 @@ class LogExpectation(Objective):
     def curvature(self, cosines: FloatArray) -> Curvature:
         """The second derivative at anchor g is diag(own) - sum_n pair_n terms_n terms_n', over the nodes n; the sum has
         low rank, so it is kept as a few normalisers a row."""
-        k = self.negatives
+        k, step = self.negatives, COARSE if self.mass.size > FEW_ORBITS else STEP
         own = np.zeros_like(self.chance)
         normalisers: list[FloatArray] = [np.zeros((0, own.shape[1]))] * own.shape[0]
         for g in np.flatnonzero(self.mass).tolist():
-            at = self._anchor(g, cosines)
-            straight = STEP * k * self._power(k - 1, at) @ (at.moved * (1 - at.moved) * at.decay)
+            at = self._anchor(g, cosines, step)
+            straight = step * k * self._power(k - 1, at) @ (at.moved * (1 - at.moved) * at.decay)
             own[g] = self.mass[g] * self.scale**2 * self.chance[g] * straight[at.place]
             if k > 1:
-                pair = np.sqrt(STEP * k * (k - 1) * self._power(k - 2, at))
+                pair = np.sqrt(step * k * (k - 1) * self._power(k - 2, at))
                 terms = pair[:, None] * at.decay * at.moved
                 reach = terms.max(axis=1)
                 terms = terms[reach > NEGLIGIBLE**0.5 * reach.max()]
