@@ -209,17 +209,23 @@ def groups() -> Values:
 
 
 def budget() -> Values:
-    """``budget:E_H,E_W``: two positive numbers."""
+    """``budget:E_H,E_W``: two positive numbers; a single one E is ``budget:E,E``."""
 
     def read(value: Any) -> str:
-        name, _, rest = str(value).partition(":")
-        pair = tuple(float(x) for x in rest.split(","))
-        if not isinstance(value, str) or name != "budget" or len(pair) != 2 or not all(1e-6 <= x <= 1e6 for x in pair):
+        if isinstance(value, bool):
             raise ValueError("no such budget")
-        return value
+        if isinstance(value, (int, float)):
+            value = f"{value!r}"
+        name, colon, rest = value.partition(":") if ":" in value else ("budget", ":", value)
+        numbers = [float(x) for x in rest.split(",")]
+        if name != "budget" or len(numbers) > 2 or not all(1e-6 <= x <= 1e6 for x in numbers):
+            raise ValueError("no such budget")
+        return f"{name}{colon}{rest if len(numbers) == 2 else f'{rest},{rest}'}"
 
-    schema = WithJsonSchema({"type": "string", "pattern": "^budget:[^,]+,[^,]+$"})
-    wanted = "budget:E_H,E_W, both from 1e-6 to 1e6, as in budget:5,1"
+    schema = WithJsonSchema(
+        {"anyOf": [{"type": "string", "pattern": "^(budget:)?[^,:]+(,[^,:]+)?$"}, {"type": "number"}]}
+    )
+    wanted = "budget:E_H,E_W, both from 1e-6 to 1e6, as in budget:5,1, or one number for both"
     return Values(Annotated[Any, BeforeValidator(read), schema], wanted)
 
 
@@ -426,10 +432,10 @@ class Registry(Mapping[str, type[C]]):
         return {name: declared for cls in self.values() for name, declared in cls.takes().items()}
 
     def parameter_name(self, word: str) -> str:
-        """The parameter that a synonym of the same meaning stands for; ``word`` itself where it is none."""
+        """The parameter that a flag, or a synonym of the same meaning, stands for; ``word`` itself where it is none."""
         flag = f"--{word.strip().lower().replace('_', '-')}"
         for name, declared in self.parameters().items():
-            if any(each.flag == flag and each.meaning is None for each in declared.also):
+            if flag in declared.flags or any(each.flag == flag and each.meaning is None for each in declared.also):
                 return name
         return word
 

@@ -127,7 +127,7 @@ def test_dimensions():
         ({"majority": [1.0]}, "between 0 and 1"),
         ({"batch": [1.5]}, "whole number"),
         ({"dim": [0.5]}, "whole number"),
-        ({"imbalance": "1:10:3"}, "--classes"),
+        ({"imbalance": "0.5:10:3"}, "at least 1"),
         ({}, "one or two"),
         ({"temperature": [1], "batch": [4], "majority": [0.5]}, "one or two"),
         ({"temperature": "1:2:200000"}, "whole number of values"),
@@ -170,3 +170,79 @@ def test_where_the_angles_are_open_the_limit_stands_for_them_and_is_not_named():
     assert report.headline.startswith("undetermined at 1, general at 1 of 2 points")
     assert report.rows[0]["max_angle_deg"] == pytest.approx(120)
     assert report.rows[1]["structure"] == "general"
+
+
+def test_classes_that_are_given_are_stretched_over_imbalance():
+    """8:1:1 at temperature 1: twice the critical majority share over the rest is the critical ratio."""
+    asked = {"props": [0.8, 0.1, 0.1], "loss": {"name": "supcon", "temperature": 1.0}}
+    report = solve(Sweep(**asked, over={"imbalance": [4, 8, 16, 64]}))
+    share = solve(Threshold(**asked, over="majority")).threshold["value"]
+    (change,) = report.collapse
+    assert change["imbalance"] == pytest.approx(2 * share / (1 - share), rel=1e-7)
+    alone = solve(Imbalance(props=[16, 2, 2], loss=asked["loss"]))
+    assert report.rows[1]["value"] == pytest.approx(alone.value, abs=1e-12)
+    with pytest.raises(InputError, match="all classes are of one size"):
+        solve(Sweep(counts=[5, 5], over={"imbalance": [1, 2]}))
+
+
+def test_features_and_classifiers_along_weight_decay(run, tmp_path):
+    """Minorities merge at root(n_B)/N, all vanish at root(n_A)/N; each row is the answer of imbalance."""
+    table = tmp_path / "rows.csv"
+    asked = ("sweep", "--counts", "9,9,1,1", "--loss", "cross-entropy", "--over", "regularize=.01,.0499,.0501,.2")
+    found = run(*asked, "--csv", table, "--plot", tmp_path / "picture.png", "--json")
+    assert found.code == 0
+    rows = found.json["rows"]
+    assert [row["structure"] for row in rows[2:]] == ["minority collapse", "total collapse"]
+    assert [row["groups"] for row in rows] == [[], [], [["3", "4"]], [["1", "2", "3", "4"]]]
+    merging, end = found.json["collapse"]
+    assert merging["regularise"] == pytest.approx(1 / 20, rel=1e-12)
+    assert merging["groups"] == [["3", "4"]]
+    assert end["regularise"] == pytest.approx(3 / 20, rel=1e-12)
+    assert end["structure"] == "total collapse"
+    for row in rows:
+        alone = solve(Imbalance(counts=[9, 9, 1, 1], loss={"name": "cross-entropy", "regularise": row["regularise"]}))
+        assert row["value"] == alone.value
+        assert row["features"] == alone.features.structure.kind
+        assert row["feature_min_angle_deg"] == pytest.approx(alone.features.structure.min_angle_deg)
+    assert rows[-1]["alignment"] is rows[-1]["rarest_angle_deg"] is None
+    assert len(table.read_text().splitlines()) == 5
+    assert (tmp_path / "picture.png").stat().st_size > 1000
+    shown = run(*asked).stdout
+    assert "From regularise 0.05 on classes 3 and 4 share a point." in shown
+    assert "From regularise 0.15 on all features and classifiers are 0." in shown
+    assert "ufm" not in shown
+
+
+@pytest.mark.slow
+def test_layer_peeled_minorities_along_imbalance(run):
+    """Published cosines -1/9, -.06728, .07253, .51750 and 1 between ratios 1 and 13."""
+    asked = ("sweep", "--classes", "10", "--profile", "step", "--loss", "cross-entropy", "--constraint", "budget:5,1")
+    rows = run(*asked, "--over", "imbalance=1,2,5,10,13", "--json").json["rows"]
+    assert [row["max_cosine"] for row in rows] == pytest.approx([-1 / 9, -0.06728, 0.07253, 0.51750, 1.0], abs=1e-4)
+
+
+def test_a_budget_along_one_number_and_two_parameters_of_one_form():
+    """Angles depend on E_H E_W alone; a parameter that the form in force lacks is judged with the form that varies."""
+    peeled = {"name": "cross-entropy", "constraint": "budget:5,1"}
+    alone = solve(Imbalance(counts=[9, 9, 1, 1], loss=peeled))
+    report = solve(Sweep(counts=[9, 9, 1, 1], loss=peeled, over={"constraint": [math.sqrt(5), 9]}))
+    assert report.rows[0]["max_cosine"] == pytest.approx(alone.structure.max_cosine, abs=1e-8)
+    both = {"regularise": [0.01, 0.02], "logit_adjust": [0, 1]}
+    assert solve(Sweep(counts=[5, 2, 1], loss="cross-entropy", over=both)).certified
+
+
+@pytest.mark.parametrize(
+    ("flags", "word"),
+    [
+        (("--props", ".7,.2,.1", "--over", "regularise=.1,.2"), "give the classes by counts"),
+        (("--counts", "5,2", "--over", "temperature=.1,.2"), "has no temperature"),
+        (("--counts", "5,2", "--over", "constraint=0,2"), "or one number for both"),
+        (("--counts", "5,2", "--over", "regularise=.1,.2", "--slack", "1e-4"), "not worked out for classifiers"),
+        (("--counts", "5,2", "--over", "dim=1,2"), "in fewer dimensions"),
+        (("--counts", "5,2", "--over", "smoothing=.1,.2"), "do not depend on this"),
+    ],
+)
+def test_what_classifiers_are_not_swept_over(run, flags, word):
+    found = run("sweep", "--loss", "cross-entropy", *flags)
+    assert found.code == 2
+    assert word in found.stderr

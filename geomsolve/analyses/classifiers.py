@@ -27,8 +27,10 @@ from geomsolve.gram.structure import Kind, Structure, angle_degrees, classify, n
 from geomsolve.gram.types import BoolArray, FloatArray
 from geomsolve.losses import ClassifierLoss
 from geomsolve.objectives.cross_entropy import Cross, Margin, Peeled, Regularised
+from geomsolve.proof.certificate import Certificate
 from geomsolve.proof.nuclear import at_one_point, certify_peeled, nothing_left, unique
 from geomsolve.questions.imbalance import Imbalance
+from geomsolve.questions.sweep import Sweep
 from geomsolve.report import Effort, Proof, ProvenReport, Table, jsonable, understood
 from geomsolve.solvers.nuclear import PeeledAnswer, solve_peeled
 
@@ -184,51 +186,93 @@ def program_of(loss: ClassifierLoss, orbits: Orbits, *, field: str) -> Peeled:
     return loss.program(orbits)
 
 
-def classifiers(problem: Imbalance) -> ClassifierReport:
-    """Answer the question of :class:`Imbalance` for a loss of features and classifiers."""
-    loss = loss_of(problem)
-    assert isinstance(loss, ClassifierLoss)
+@dataclass(frozen=True)
+class Arranged:
+    """The optimum of a ``program`` on classes of ``orbits``, and its geometry; fields as of :class:`ClassifierReport`.
+
+    ``groups`` are alike classes proven to share a point.
+    """
+
+    program: Peeled
+    orbits: Orbits
+    answer: PeeledAnswer
+    blocks: Cross
+    proof: Certificate
+    groups: tuple[tuple[int, ...], ...]
+    undecided: tuple[tuple[int, ...], ...]
+    features: Side
+    classifiers: Side
+    alignments: FloatArray
+    between: FloatArray
+    rank: int
+
+    @property
+    def alignment(self) -> float:
+        """The mean cosine of a feature mean and its classifier; nan where all are 0."""
+        known = self.alignments[np.isfinite(self.alignments)]
+        return float(known.mean()) if known.size else float("nan")
+
+    @property
+    def cross_entropy(self) -> float | None:
+        """The loss alone in nats, None of margins."""
+        return None if isinstance(self.program, Margin) else self.program.evaluate(self.blocks)[0]
+
+
+def arrange(program: Peeled, orbits: Orbits, *, tolerance: float) -> Arranged:
+    """Solve a program, prove it, and work out the geometry of its features and classifiers."""
+    answer = solve_peeled(program, tolerance=tolerance)
+    blocks, proof = answer.blocks, answer.certificate
+    merged, apart = at_one_point(program, blocks, proof.gap)
+    if merged.any():  # exactly, as is proven
+        blocks = Cross(blocks.quotient, np.where(merged, 0.0, blocks.contrast), blocks.times)
+        proof = certify_peeled(program, blocks, tolerance=tolerance)
+    several = program.points.several[0]
+    members = [tuple(np.flatnonzero(orbits.index == g).tolist()) for g in range(orbits.n_orbits)]
+    groups = tuple(members[g] for g in several[merged])
+    undecided = tuple(members[g] for g in several[~merged & ~apart])
+    sides, alignments, between, rank = geometry(program, blocks, orbits, groups, structure_tolerance(proof.gap))
+    return Arranged(program, orbits, answer, blocks, proof, groups, undecided, *sides, alignments, between, rank)
+
+
+def refuse_unanswered(problem: Imbalance | Sweep) -> None:
+    """Raise :class:`InputError` for what is not worked out for features and classifiers."""
     if problem.slack is not None:
         raise InputError("how far cosines may be at a higher loss is not worked out for classifiers", field="slack")
     if problem.nonnegative:
         raise InputError("features after a ReLU are worked out for losses of one set of points", field="nonnegative")
     if problem.solver not in ("auto", "manifold"):
         raise InputError("features and classifiers are solved by their factors; leave this out", field="solver")
+
+
+def classifiers(problem: Imbalance) -> ClassifierReport:
+    """Answer the question of :class:`Imbalance` for a loss of features and classifiers."""
+    loss = loss_of(problem)
+    assert isinstance(loss, ClassifierLoss)
+    refuse_unanswered(problem)
     orbits = loss.orbits(problem.proportions, problem.class_counts)
     program = program_of(loss, orbits, field=problem.source)
-    answer = solve_peeled(program, tolerance=problem.tolerance)
-    blocks, proof = answer.blocks, answer.certificate
-    merged, apart = at_one_point(program, blocks, proof.gap)
-    if merged.any():  # exactly, as is proven
-        blocks = Cross(blocks.quotient, np.where(merged, 0.0, blocks.contrast), blocks.times)
-        proof = certify_peeled(program, blocks, tolerance=problem.tolerance)
-    several = program.points.several[0]
-    members = [tuple(np.flatnonzero(orbits.index == g).tolist()) for g in range(orbits.n_orbits)]
-    groups = [members[g] for g in several[merged]]
-    undecided = tuple(members[g] for g in several[~merged & ~apart])
-    sides, alignments, between, rank = geometry(program, blocks, orbits, groups, structure_tolerance(proof.gap))
-    if problem.dim is not None and problem.dim < rank:
+    found = arrange(program, orbits, tolerance=problem.tolerance)
+    if problem.dim is not None and problem.dim < found.rank:
         raise InputError(
-            f"the features span {rank} dimensions, and fewer are not worked out for classifiers; give {rank} or more, "
-            "or leave the dimension out",
+            f"the features span {found.rank} dimensions, and fewer are not worked out for classifiers; give "
+            f"{found.rank} or more, or leave the dimension out",
             field="dim",
         )
-    margin = isinstance(program, Margin)
     return ClassifierReport(
         problem=understood(problem, loss=loss.written),
         names=problem.class_names,
-        proof=Proof.of(proof, unique(program, blocks)),
-        effort=effort_of(answer),
+        proof=Proof.of(found.proof, unique(program, found.blocks)),
+        effort=effort_of(found.answer),
         orbits=orbits,
-        features=sides[0],
-        classifiers=sides[1],
-        alignments=alignments,
-        between=between,
-        cross_entropy=None if margin else program.evaluate(blocks)[0],
-        norm=blocks.nuclear,
-        rank=rank,
+        features=found.features,
+        classifiers=found.classifiers,
+        alignments=found.alignments,
+        between=found.between,
+        cross_entropy=found.cross_entropy,
+        norm=found.blocks.nuclear,
+        rank=found.rank,
         nearest_threshold=nearest(program),
-        undecided=undecided,
+        undecided=found.undecided,
     )
 
 
@@ -309,6 +353,7 @@ def structure_of(
     found = tuple(sorted((*apart, *((lost,) if len(lost) > 1 else ()))))
     seen = cosines[(orbits.pairs > 0) & np.isfinite(cosines)]
     low, high = (float(seen.min()), float(seen.max())) if seen.size else (1.0, 1.0)
+    high = 1.0 if len(lost) > 1 else high
     kind: Kind = "total collapse" if none.all() else "minority collapse"
     off = max(abs(low - simplex_cosine(orbits.n_classes)), abs(high - simplex_cosine(orbits.n_classes)))
     return Structure(kind, found, low, high, angle_degrees(high), angle_degrees(low), off, tolerance)

@@ -6,6 +6,10 @@ temperature, majority share, batch size or negatives the places where the smalle
 (``threshold.py``).
 
     imbalance   f = largest over smallest class:   exp  p_i ~ f^{-i / (K-1)};   step  p_i ~ 1 for i < K // 2, else 1 / f
+                of classes that are given the logarithms of sizes are stretched alike
+
+Of a loss with features and classifiers (``classifiers.py``) a row is about both, and along the weight of the
+regulariser the places where alike classes merge are exact.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from geomsolve.analyses.classifiers import Arranged, arrange, program_of, refuse_unanswered, thresholds
 from geomsolve.analyses.imbalance import SAME, best_in_dimension, flat_limit
 from geomsolve.analyses.merging import structure_at
 from geomsolve.analyses.named import loss_of
@@ -25,14 +30,16 @@ from geomsolve.analyses.nonnegative import hold, proven_for, refuse_other_ranges
 from geomsolve.analyses.ranges import Around, all_asked, range_above_frame, range_around, refuse_ranges, widest_range
 from geomsolve.analyses.threshold import path_over
 from geomsolve.analyses.threshold_report import UNITS
-from geomsolve.analyses.varied import Classes, with_majority
+from geomsolve.analyses.varied import Classes, stretched, with_majority
 from geomsolve.errors import InputError, nearest
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.structure import Structure, angle_degrees, classify, names_of
-from geomsolve.losses import Loss
+from geomsolve.gram.types import FloatArray
+from geomsolve.losses import ClassifierLoss, Loss
+from geomsolve.proof.certificate import Certificate
 from geomsolve.proof.collapse import collapse_changes, has_majority
 from geomsolve.questions.sweep import WHOLE, Sweep
-from geomsolve.report import Proof, Report, Table, understood
+from geomsolve.report import Proof, Report, Table, jsonable, understood
 from geomsolve.solvers.base import Answer
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
 from geomsolve.words import UNSEEN, nats, number
@@ -56,8 +63,12 @@ class SweepReport(Report):
     was left out; of a mean over batches ``expectation``, 'exact' or, where the ratio of two expectations stands for it,
     'ratio'.  ``collapse`` lists where full minority
     collapse sets in or ends along the first parameter, within its range, for every value of the second; None where
-    that parameter has no such thresholds.  ``assumption`` completes 'for ...': the embeddings that the proofs are
-    about, None where about all.
+    that parameter has no such thresholds.  Of features and classifiers ``structure``, ``groups``, cosines and angles
+    are those of the classifiers; ``features``, ``feature_min_angle_deg`` and ``feature_max_angle_deg`` are of the
+    feature means, ``alignment`` is the mean cosine of a feature mean and its classifier, ``cross_entropy`` the loss
+    without the charge on lengths; ``collapse``, along the weight of the regulariser, lists where the ``groups`` of
+    alike classes merge, and where, with ``structure`` 'total collapse', all vanish.  ``assumption`` completes 'for
+    ...': the embeddings that the proofs are about, None where about all.
     """
 
     command: ClassVar[str] = "sweep"
@@ -77,6 +88,11 @@ class SweepReport(Report):
     @property
     def table(self) -> Table:
         return Table.of_rows(self.rows)
+
+    @property
+    def of_classifiers(self) -> bool:
+        """Whether the rows are about features and classifiers."""
+        return bool(self.rows) and "features" in self.rows[0]
 
     @property
     def headline(self) -> str:
@@ -117,23 +133,34 @@ def profile(n_classes: int, factor: float, rule: str) -> tuple[float, ...]:
 def validate(problem: Sweep) -> None:
     """InputError for a parameter or value that makes no sense, without solving."""
     loss = loss_of(problem)
-    for name, values in problem.over.items():
+    first = {name: values[0] for name, values in problem.over.items()}
+    for name in problem.over:
         if name not in OTHER_AXES and name not in loss.takes():
             known = nearest(name, [*loss.takes(), *OTHER_AXES])
             raise InputError(f"the loss {loss.name} has no {name}; {known}", field="over")
+    for name, values in problem.over.items():
         for value in values:
-            at_point(problem, loss, {name: value})
+            varied, classes = at_point(problem, loss, {**first, name: value})
+            if isinstance(varied, ClassifierLoss):
+                varied.program(varied.orbits(classes.proportions, classes.class_counts))
+    if isinstance(loss, ClassifierLoss):
+        refuse_unanswered(problem)
+        if problem.dim is not None or "dim" in problem.over:
+            raise InputError("in fewer dimensions classifiers are not worked out; leave it out", field="dim")
 
 
 def at_point(problem: Sweep, loss: Loss, point: dict[str, float]) -> tuple[Loss, Classes]:
     """The loss and classes at a point; InputError for a value that makes no sense."""
     classes = Classes(problem.proportions, problem.class_counts)
+    changes: dict[str, Any] = {}
     for name, value in sorted(point.items()):  # imbalance before majority, which keeps the ratios it makes
         if name == "imbalance":
             if not value >= 1:
                 raise InputError(f"imbalance is largest over smallest class, at least 1, got {value:g}", field="over")
-            assert problem.classes is not None
-            classes = Classes(profile(problem.classes, value, problem.profile), None)
+            if problem.classes is None:
+                classes = stretched(classes, value)
+            else:
+                classes = Classes(profile(problem.classes, value, problem.profile), None)
         elif name == "majority":
             if not 0 < value < 1:
                 raise InputError(f"a majority share lies between 0 and 1, got {value:g}", field="over")
@@ -143,10 +170,13 @@ def at_point(problem: Sweep, loss: Loss, point: dict[str, float]) -> tuple[Loss,
                 raise InputError(f"dim is a whole number, at least 1, got {value:g}", field="over")
         else:
             try:
-                loss = loss.replace(**{name: loss.takes()[name].parse(value)})
+                changes[name] = loss.takes()[name].parse(value)
             except InputError as error:
                 raise InputError(f"{name}: {error.message}", field="over") from None
-    return loss, classes
+    try:
+        return loss.replace(**changes) if changes else loss, classes
+    except InputError as error:
+        raise InputError(f"{error.field.removeprefix('loss.')}: {error.message}", field="over") from None
 
 
 def sweep(problem: Sweep) -> SweepReport:
@@ -155,11 +185,17 @@ def sweep(problem: Sweep) -> SweepReport:
     began = time.perf_counter()
     loss = loss_of(problem)
     rows, assumption = [], ""
+    first = at_point(problem, loss, {name: values[0] for name, values in problem.over.items()})[0]
+    written = {key: value for key, value in loss.written.items() if key in first.written}  # of one form, if that varies
     for values in itertools.product(*problem.over.values()):
         point = {name: _plain(name, value) for name, value in zip(problem.over, values, strict=True)}
         varied, classes = at_point(problem, loss, point)
         orbits = varied.orbits(classes.proportions, classes.class_counts)
         refuse_oversize(orbits.n_orbits, field="over")
+        if isinstance(varied, ClassifierLoss):
+            found = arrange(program_of(varied, orbits, field=problem.source), orbits, tolerance=problem.tolerance)
+            rows.append({**point, **classifier_row(problem, found)})
+            continue
         if problem.nonnegative:
             rows.append({**point, **nonnegative_row(problem, varied, orbits, point.get("dim", problem.dim))})
             assumption = assumption or proven_for(varied.assumption(orbits))
@@ -178,7 +214,7 @@ def sweep(problem: Sweep) -> SweepReport:
             entry["expectation"] = objective.expectation
         rows.append({**point, **entry})
     return SweepReport(
-        problem=understood(problem, loss=loss.written),
+        problem=understood(problem, loss=written),
         over={name: [_plain(name, value) for value in values] for name, values in problem.over.items()},
         counted=summary(rows),
         rows=rows,
@@ -204,14 +240,32 @@ def row(problem: Sweep, loss: Loss, orbits: Orbits, answer: Answer, dim: int | N
         structure = classify(orbits, answer.solution.cosines, known, limited=True)
         rank = orbits.rank(answer.solution.cosines, structure.tolerance)
     excess = None if limited or objective.degenerate else simplex - answer.certificate.value
-    return figures(problem, orbits, answer, structure, rank, excess)
+    return figures(problem, orbits, answer.certificate, answer.solution.cosines, structure, rank, excess)
+
+
+def classifier_row(problem: Sweep, found: Arranged) -> dict[str, Any]:
+    """The figures of one point for features and classifiers."""
+    features, classifiers = found.features.structure, found.classifiers
+    figured = figures(problem, found.orbits, found.proof, classifiers.cosines, classifiers.structure, found.rank, None)
+    rarest_known = np.isfinite(classifiers.cosines[rarest(found.orbits)])
+    more = {
+        "features": features.kind,
+        "feature_min_angle_deg": features.min_angle_deg,
+        "feature_max_angle_deg": features.max_angle_deg,
+        "alignment": found.alignment,
+        "rarest_angle_deg": figured["rarest_angle_deg"] if rarest_known else None,
+        "cross_entropy": found.cross_entropy,
+    }
+    known: dict[str, Any] = jsonable({**figured, **more})
+    return known
 
 
 def nonnegative_row(problem: Sweep, loss: Loss, orbits: Orbits, dim: float | None) -> dict[str, Any]:
     """The figures of one point for features without a negative coordinate."""
     whole = None if dim is None else int(dim)
     held = hold(loss, orbits, solver=problem.solver, tolerance=problem.tolerance, seed=problem.seed, dim=whole)
-    found = figures(problem, held.orbits, held.answer, held.structure, held.rank, None)
+    answer = held.answer
+    found = figures(problem, held.orbits, answer.certificate, answer.solution.cosines, held.structure, held.rank, None)
     if problem.slack is not None:
         refuse_ranges(loss.objective(orbits))
         refuse_other_ranges(held)
@@ -230,13 +284,22 @@ def widest(problem: Sweep, loss: Loss, orbits: Orbits, answer: Answer, around: A
     }
 
 
+def rarest(orbits: Orbits) -> tuple[int, int]:
+    """The orbits of the two least frequent classes."""
+    g, h = orbits.index[np.argsort(orbits.proportions[orbits.index], kind="stable")[:2]]
+    return int(g), int(h)
+
+
 def figures(
-    problem: Sweep, orbits: Orbits, answer: Answer, structure: Structure, rank: int, excess: float | None
+    problem: Sweep,
+    orbits: Orbits,
+    proof: Certificate,
+    cosines: FloatArray,
+    structure: Structure,
+    rank: int,
+    excess: float | None,
 ) -> dict[str, Any]:
     """The figures of an answer; ``excess`` of the regular simplex."""
-    proof, cosines = answer.certificate, answer.solution.cosines
-    rarest = np.argsort(orbits.proportions[orbits.index], kind="stable")[:2]
-    g, h = orbits.index[rarest]
     return {
         **Proof.of(proof).figures,
         "structure": structure.kind,
@@ -245,7 +308,7 @@ def figures(
         "max_cosine": structure.max_cosine,
         "min_angle_deg": structure.min_angle_deg,
         "max_angle_deg": structure.max_angle_deg,
-        "rarest_angle_deg": angle_degrees(float(cosines[g, h])),
+        "rarest_angle_deg": angle_degrees(float(cosines[rarest(orbits)])),
         "rank": rank,
         "simplex_excess": excess,
     }
@@ -260,7 +323,9 @@ def summary(rows: list[dict[str, Any]]) -> str:
 def collapse_along(problem: Sweep, loss: Loss) -> list[dict[str, Any]] | None:
     """Exact places of full minority collapse along the first parameter, for every value of the second."""
     first, *second = problem.over
-    if first not in UNITS or first == "imbalance":  # whose sizes are made by a profile, not stretched
+    if isinstance(loss, ClassifierLoss):
+        return mergers_along(problem, loss) if first == "regularise" else None
+    if first not in UNITS or (first == "imbalance" and problem.classes is not None):  # sizes by a profile
         return None
     low, high = min(problem.over[first]), max(problem.over[first])
     found: list[dict[str, Any]] = []
@@ -277,5 +342,29 @@ def collapse_along(problem: Sweep, loss: Loss) -> list[dict[str, Any]] | None:
         found += [
             {first: path.value(change.at), **point, "collapsed_above": change.after}
             for change in collapse_changes(part.at, part.scan, whole=part.whole)
+        ]
+    return found
+
+
+def mergers_along(problem: Sweep, loss: ClassifierLoss) -> list[dict[str, Any]]:
+    """Exact weights of the regulariser at which alike classes merge, or all vanish, for every value of the second."""
+    first, *second = problem.over
+    low, high = min(problem.over[first]), max(problem.over[first])
+    found: list[dict[str, Any]] = []
+    for value in problem.over[second[0]] if second else (None,):
+        point = {} if value is None else {second[0]: value}
+        varied, classes = at_point(problem, loss, {first: low, **point})
+        assert isinstance(varied, ClassifierLoss)
+        orbits = varied.orbits(classes.proportions, classes.class_counts)
+        *own, (end, _) = thresholds(program_of(varied, orbits, field=problem.source))
+        stages = [
+            (at, "minority collapse", [problem.class_names[a] for a in np.flatnonzero(orbits.index == g)])
+            for at, g in own
+            if at < end * (1 - 1e-12)
+        ]
+        found += [
+            {first: at, **point, "collapsed_above": True, "structure": kind, "groups": [group]}
+            for at, kind, group in [*stages, (end, "total collapse", list(problem.class_names))]
+            if low <= at <= high
         ]
     return found

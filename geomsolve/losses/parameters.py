@@ -202,7 +202,7 @@ CONSTRAINT = Parameter(
     ("--constraint",),
     budget(),
     "budget:E_H,E_W",
-    "Mean squared length that features, and classifiers, may have (layer-peeled model).",
+    "Mean squared length that features, and classifiers, may have (layer-peeled model); one number is for both.",
 )
 REGULARISE = Parameter(
     "regularise",

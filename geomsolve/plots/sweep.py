@@ -31,6 +31,11 @@ def _label(name: str) -> str:
     )
 
 
+def _points(answer: dict[str, Any]) -> str:
+    """What the angles are between."""
+    return "classifiers" if "feature_min_angle_deg" in answer["rows"][0] else "classes"
+
+
 def _title(answer: dict[str, Any]) -> str:
     loss = {key: value for key, value in answer["problem"]["loss"].items() if key not in answer["over"]}
     return loss_of({"problem": {"loss": loss}})
@@ -38,7 +43,8 @@ def _title(answer: dict[str, Any]) -> str:
 
 def _shown(row: dict[str, Any], angle: str) -> float:
     """An angle of a point, nan where the loss leaves the angles open."""
-    return float("nan") if row["structure"] == "undetermined" else float(row[angle])
+    known = row["structure"] != "undetermined" and row[angle] is not None
+    return float(row[angle]) if known else float("nan")
 
 
 def _curves(answer: dict[str, Any]) -> Any:
@@ -51,7 +57,10 @@ def _curves(answer: dict[str, Any]) -> Any:
               ("rarest_angle_deg", "two rarest classes", INK, (0, (1, 1.5))))  # fmt: skip
     for key, text, colour, line in curves:
         upper.plot(x, [_shown(row, key) for row in rows], color=colour, linestyle=line, label=text)
-    upper.set_ylabel("angle between classes, degrees")
+    if "feature_min_angle_deg" in answer["rows"][0]:
+        shown = [_shown(row, "feature_min_angle_deg") for row in rows]
+        upper.plot(x, shown, color=BLUE, linestyle=(0, (4, 2)), label="smallest, feature means")
+    upper.set_ylabel(f"angle between {_points(answer)}, degrees")
     upper.set_ylim(-4, 184)
     upper.set_yticks([0, 60, 90, 120, 180])
     upper.legend(loc="best")
@@ -67,6 +76,14 @@ def _curves(answer: dict[str, Any]) -> Any:
         for axes in (upper, lower):
             axes.axvline(place, color=ORANGE, linewidth=1.0, linestyle=(0, (4, 2)), zorder=0)
         word = "collapse from" if change["collapsed_above"] else "collapse up to"
+        if change.get("structure") == "minority collapse":
+            word = "merging from"
+        if len(answer["collapse"]) > 1:  # beside each other they would overlap
+            upper.annotate(
+                f"{word} {number(place)}", (place, 0.02), (-2, 0), xycoords=("data", "axes fraction"),
+                textcoords="offset points", ha="right", va="bottom", rotation=90, color=ORANGE, fontsize=8,
+            )  # fmt: skip
+            continue
         upper.annotate(
             f"{word} {number(place)}", (place, 1.0), (0, 3), xycoords=("data", "axes fraction"),
             textcoords="offset points", ha="center", color=ORANGE, fontsize=8,
@@ -100,7 +117,7 @@ def _phases(answer: dict[str, Any]) -> Any:
         image = axes.scatter(*np.meshgrid(x, y), c=shown, cmap=SEQUENTIAL, vmin=0)
     bar = drawn.colorbar(image, ax=axes, pad=0.02)
     bar.outline.set_visible(False)
-    bar.set_label("smallest angle between two classes, degrees")
+    bar.set_label(f"smallest angle between two {_points(answer)}, degrees")
     if len(x) > 1 and spaced_in_log(x):
         logarithmic(axes, "x")
     if len(y) > 1 and spaced_in_log(y):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -64,11 +64,12 @@ class Sweep(EqualClassProblem, LossProblem):
 
     ``Sweep([0.7, 0.2, 0.1], over="temperature=log:0.05:1:20")``, or ``over={"temperature": [0.1, 0.5]}``.
     A parameter is one of the loss (temperature, batch, negatives, epsilon, ...), ``majority`` (share of the largest
-    class; the others keep their ratios), ``imbalance`` (largest over smallest class, for ``classes`` classes with sizes
-    by ``profile``) or ``dim``, the dimensions of the embedding.  ``slack`` asks how far cosines may be
-    at a loss that much above the optimum.
+    class; the others keep their ratios), ``imbalance`` (largest over smallest class: of the classes given, logarithms
+    of sizes are stretched alike; of ``classes`` classes sizes are by ``profile``) or ``dim``, the dimensions of the
+    embedding.  ``slack`` asks how far cosines may be at a loss that much above the optimum.
     """
 
+    of_classifiers: ClassVar[bool] = True
     kind: Literal["sweep"] = "sweep"
     over: dict[str, tuple[float, ...]] = Field(description="parameter -> values, or a range such as 0.05:1:20")
     dim: Whole | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
@@ -93,7 +94,8 @@ class Sweep(EqualClassProblem, LossProblem):
                 raise ValueError(f"wanted values for {name}, got {values!r}")
             if ranged and name in WHOLE:
                 numbers = list(dict.fromkeys(float(round(x)) for x in numbers))
-            read[LOSSES.parameter_name(str(name))] = list(numbers)
+            own = LOSSES.parameter_name(str(name))
+            read["regularise" if own == "regularisation" else own] = list(numbers)
         if math.prod(map(len, read.values())) > MOST_POINTS:
             raise ValueError(f"that makes more than {MOST_POINTS:,} points")
         return read
@@ -101,12 +103,4 @@ class Sweep(EqualClassProblem, LossProblem):
     @model_validator(mode="after")
     def _ranges_know_no_dimension(self) -> Sweep:
         check_slack(self.slack, None, self.dim is not None or "dim" in self.over)
-        return self
-
-    @model_validator(mode="after")
-    def _imbalance_needs_classes(self) -> Sweep:
-        if "imbalance" in self.over and self.classes is None:
-            raise ValueError(
-                "a sweep over imbalance makes the class sizes itself: give --classes, their number, instead"
-            )
         return self

@@ -34,7 +34,8 @@ class Threshold(ClassProblem, LossProblem):
     @field_validator("over", mode="before")
     @classmethod
     def _in_own_words(cls, value: Any) -> Any:
-        return LOSSES.parameter_name(value) if isinstance(value, str) else value
+        name = LOSSES.parameter_name(value) if isinstance(value, str) else value
+        return "regularisation" if name == "regularise" else name
 
     @model_validator(mode="after")
     def _settled_over_temperature(self) -> Threshold:

@@ -33,6 +33,11 @@ from geomsolve.questions.sweep import Sweep
 from geomsolve.report import to_json
 from geomsolve.words import counted, listing, number, rounded
 
+CLASSIFIERS = (
+    "Angles are those between classifiers; features: the smallest between two feature means; aligned: the mean cosine "
+    "of a feature mean and its classifier."
+)
+
 MOST_ROWS = 40
 """Rows of the table that are printed; --csv holds all."""
 
@@ -41,8 +46,8 @@ sweep_options = stacked(
         "--over",
         multiple=True,
         metavar="NAME=RANGE",
-        help="What varies, once or twice: a parameter of the loss, majority, imbalance or dim, with values "
-        "first:last:how-many, log:first:last:how-many, or a list.",
+        help="What varies, once or twice: a parameter of the loss, majority, imbalance (largest over smallest class) "
+        "or dim, with values first:last:how-many, log:first:last:how-many, or a list.",
     ),
     click.option(
         "--classes", type=int, metavar="K", help="Number of equally frequent classes; sizes by --over imbalance."
@@ -130,6 +135,7 @@ def show(report: SweepReport, screen: Console, *, quiet: bool) -> None:
     varied = listing([name.replace("_", " ") for name in report.over])
     loss = {key: value for key, value in report.problem["loss"].items() if key not in report.over}
     screen.print(f"{loss_phrase(loss)}; {varied} varied.\n")
+    whose = "classifiers" if report.of_classifiers else "classes"
     if len(report.over) == 1:
         screen.print(table(report))
         plain = not screen.encoding.lower().startswith("utf")
@@ -140,13 +146,18 @@ def show(report: SweepReport, screen: Console, *, quiet: bool) -> None:
             unit = "" if key == "value" else "°"
             ends = f"{number(values[0], 4)}{unit} to {number(values[-1], 4)}{unit}"
             screen.print(f"{name:>14}  {sparkline(values, screen.width - 40, plain=plain)}  {ends}")
+        if report.of_classifiers:
+            screen.print(CLASSIFIERS)
         screen.print()
     else:
         screen.print(phase_grid(report, screen.width))
-        screen.print("Smallest angle between two classes, in degrees; 0 is collapse.\n")
+        screen.print(f"Smallest angle between two {whose}, in degrees; 0 is collapse.\n")
     if report.collapse and len(report.over) == 1:
         (name,) = report.over
         for change in report.collapse:
+            if "groups" in change:
+                screen.print(merger(name, change))
+                continue
             happens = "sets in" if change["collapsed_above"] else "ends"
             screen.print(f"Collapse of all smaller classes {happens} at {name} {number(change[name])}.")
     if any(row["structure"] == "undetermined" for row in report.rows):
@@ -173,7 +184,16 @@ def show(report: SweepReport, screen: Console, *, quiet: bool) -> None:
         )
     else:
         failed = sum(not row["certified"] for row in report.rows)
-        screen.print(f"NOT PROVEN at {failed} of {points}: the widest gap is {worst:.1e}. Try another --solver.")
+        other = "" if report.of_classifiers else " Try another --solver."
+        screen.print(f"NOT PROVEN at {failed} of {points}: the widest gap is {worst:.1e}.{other}")
+
+
+def merger(name: str, change: dict[str, Any]) -> str:
+    """Where alike classes come to share a point, features and classifiers, or all vanish."""
+    start = f"From {name.replace('_', ' ')} {number(change[name])} on"
+    if change["structure"] == "total collapse":
+        return f"{start} all features and classifiers are 0."
+    return f"{start} classes {listing(change['groups'][0], 6)} share a point."
 
 
 IN_WORDS = {
@@ -185,9 +205,10 @@ IN_WORDS = {
 def sentence(report: SweepReport) -> str:
     """What changes along the sweep."""
     loss = report.problem["loss"]["name"]
+    whose = f"the classifiers of {loss}" if report.of_classifiers else loss
     kinds = [IN_WORDS.get(row["structure"], row["structure"]) for row in report.rows]
     if len(report.over) == 2:
-        return f"Geometries of {loss} on the grid: {report.counted}."
+        return f"Geometries of {whose} on the grid: {report.counted}."
     (name,) = report.over
     values = [number(x, 4) for x in report.over[name]]
     runs = [list(run) for _, run in itertools.groupby(range(len(kinds)), key=lambda i: kinds[i])]
@@ -197,11 +218,11 @@ def sentence(report: SweepReport) -> str:
         known = report.rows[0]["structure"] != "undetermined"
         if len(kinds) == 1:
             angle = f"; the smallest angle is {low:.1f}°" if known else ""
-            return f"At {noun} {values[0]} the geometry of {loss} is {kinds[0]}{angle}."
+            return f"At {noun} {values[0]} the geometry of {whose} is {kinds[0]}{angle}."
         angle = f"; the smallest angle goes from {low:.1f}° to {high:.1f}°" if known else ""
-        return f"From {noun} {values[0]} to {values[-1]} the geometry of {loss} stays {kinds[0]}{angle}."
+        return f"From {noun} {values[0]} to {values[-1]} the geometry of {whose} stays {kinds[0]}{angle}."
     parts = [f"{kinds[run[0]]} at {' to '.join(dict.fromkeys((values[run[0]], values[run[-1]])))}" for run in runs]
-    return f"Over {noun} the geometry of {loss} is {', then '.join(parts)}."
+    return f"Over {noun} the geometry of {whose} is {', then '.join(parts)}."
 
 
 def stakes(report: SweepReport) -> list[str]:
@@ -245,7 +266,9 @@ def table(report: SweepReport) -> Table:
     """One row a point, as many as are worth reading."""
     (name,) = report.over
     shown = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    titles = [name.replace("_", " "), "min angle", "max angle", "loss value", "gap", "simplex loses"]
+    norms = report.of_classifiers and all(row["cross_entropy"] is None for row in report.rows)
+    titles = [name.replace("_", " "), "min angle", "max angle", "least norm" if norms else "loss value", "gap"]
+    titles += ["features", "aligned"] if report.of_classifiers else ["simplex loses"]
     wide = report.problem.get("slack") is not None
     for title in [*titles, "widest range"] if wide else titles:
         shown.add_column(title, justify="right")
@@ -263,10 +286,13 @@ def table(report: SweepReport) -> Table:
             for angle, cosine in (("min", "max_cosine"), ("max", "min_cosine"))
         ]
         excess = row["simplex_excess"]
-        lost = "" if excess is None else f"{excess:.1e}" if excess > SAME * max(1, abs(row["value"])) else "nothing"
+        lost = ["" if excess is None else f"{excess:.1e}" if excess > SAME * max(1, abs(row["value"])) else "nothing"]
+        if report.of_classifiers:
+            aligned = row["alignment"]
+            lost = [f"{row['feature_min_angle_deg']:.1f}°", "-" if aligned is None else f"{aligned:.4f}"]
         gap = "<1e-12" if row["gap"] < 1e-12 else f"{row['gap']:.1e}"
         ranges = [Text(f"{row['widest']:.3f} {':'.join(row['widest_pair'])}")] if wide else []
-        shown.add_row(number(row[name], 5), *angles, rounded(row["value"], 7), gap, lost, *ranges, geometry)
+        shown.add_row(number(row[name], 5), *angles, rounded(row["value"], 7), gap, *lost, *ranges, geometry)
     return shown
 
 
