@@ -214,16 +214,17 @@ def budget() -> Values:
     def read(value: Any) -> str:
         if isinstance(value, bool):
             raise ValueError("no such budget")
-        if isinstance(value, (int, float)):
-            value = f"{value!r}"
-        name, colon, rest = value.partition(":") if ":" in value else ("budget", ":", value)
-        numbers = [float(x) for x in rest.split(",")]
-        if name != "budget" or len(numbers) > 2 or not all(1e-6 <= x <= 1e6 for x in numbers):
+        text = str(value)
+        if ":" not in text and "," not in text:
+            text = f"budget:{text},{text}"
+        name, _, rest = text.partition(":")
+        pair = tuple(float(x) for x in rest.split(","))
+        if name != "budget" or len(pair) != 2 or not all(1e-6 <= x <= 1e6 for x in pair):
             raise ValueError("no such budget")
-        return f"{name}{colon}{rest if len(numbers) == 2 else f'{rest},{rest}'}"
+        return text
 
     schema = WithJsonSchema(
-        {"anyOf": [{"type": "string", "pattern": "^(budget:)?[^,:]+(,[^,:]+)?$"}, {"type": "number"}]}
+        {"anyOf": [{"type": "string", "pattern": "^(budget:[^,]+,[^,]+|[^,:]+)$"}, {"type": "number"}]}
     )
     wanted = "budget:E_H,E_W, both from 1e-6 to 1e6, as in budget:5,1, or one number for both"
     return Values(Annotated[Any, BeforeValidator(read), schema], wanted)

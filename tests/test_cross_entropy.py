@@ -424,7 +424,6 @@ def test_pictures(run, tmp_path):
             "--constraint: this form has no weight",
         ),
         (("levels", "--batch", "64"), "--loss: cross-entropy has features and classifiers"),
-        (("sweep", "--over", "regularise=.1,.2"), "--loss: cross-entropy has features and classifiers"),
         (("advise",), "--loss: cross-entropy has features and classifiers"),
         (("check",), "--ufm: without weight decay descent has no end"),
         (("check", "--regularise", "1", "--synthetic", "synco"), "--synthetic: cross-entropy has no negatives"),

@@ -12,9 +12,12 @@ from geomsolve.errors import SolverError
 from geomsolve.gram.orbits import Blocks, Orbits
 from geomsolve.losses import make_loss
 from geomsolve.objectives.base import RowCurvature
+from geomsolve.objectives.tilted import Tilted
 from geomsolve.proof.certificate import certify, collapse_is_optimal
+from geomsolve.proof.ranges import pair_weights
 from geomsolve.solvers import newton
 from geomsolve.solvers.choose import solve_objective
+from geomsolve.solvers.conic import solve_conic
 from geomsolve.solvers.dual import solve_dual, start
 from geomsolve.solvers.manifold import solve_manifold
 from geomsolve.solvers.newton import Newton
@@ -35,6 +38,21 @@ SMOOTH = [
     ("spectral", {}),
 ]
 CLASSES = Orbits.of(np.array([40, 20, 20, 10, 5, 5]) / 100, [40, 20, 20, 10, 5, 5])
+
+
+@pytest.mark.parametrize("tilt", [0.05, 0.5])
+def test_a_force_more_pushes_an_optimum_of_full_rank_to_one_of_lower_rank(tilt):
+    """At the interior optimum cos = 1 + tau log epsilon no force is left; the conic program is the other route."""
+    orbits = Orbits.of(np.array([0.4, 0.3, 0.2, 0.1]))
+    loss = make_loss("soft-supcon", {"temperature": 0.1, "epsilon": 0.1})
+    inside = np.full((4, 4), 1 + 0.1 * log(0.1))
+    np.fill_diagonal(inside, 1.0)
+    tilted = Tilted(loss.objective(orbits), tilt * pair_weights(orbits, 2, 3))
+    found = solve_dual(tilted, orbits, inside)
+    assert found is not None
+    assert certify(tilted, orbits, found.cosines).gap < 1e-12
+    conic = solve_conic(tilted, orbits, tolerance=1e-10)
+    assert found.cosines == pytest.approx(conic.cosines, abs=1e-7)
 
 
 def objective(name, parameters, orbits=CLASSES):

@@ -36,8 +36,9 @@ SPENT = 1e-6
 MOST_STEPS = 40
 """Tilts that are tried."""
 
-FIRST = 0.1
-"""Half width that the first tilt assumes."""
+FIRST = 1.0
+"""Half width that the first tilt assumes: the most, so that what it tilts to is near the optimum, from where solvers
+start."""
 
 ENOUGH = 1e-9
 """How near bound and attained cosine must come for the search to end."""

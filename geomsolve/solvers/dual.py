@@ -91,6 +91,7 @@ def solve_dual(objective: Objective, orbits: Orbits, near: FloatArray | None = N
     if not objective.smooth:
         return None
     state = start(objective, orbits) if near is None else lower_rank(rootless(objective, orbits, near))
+    inside = near is not None and orbits.n_orbits <= MOST_ORBITS and full_rank(orbits, near)
     steps = 0
     for _ in range(MAX_ROUNDS):
         if state is None:
@@ -103,8 +104,37 @@ def solve_dual(objective: Objective, orbits: Orbits, near: FloatArray | None = N
         if steps == taken and orbits.sizes[0] == 1 and collapse_is_optimal(objective, orbits):
             sign = np.where(np.arange(orbits.n_orbits) == 0, 1.0, -1.0)
             return Solution(np.outer(sign, sign), "dual", steps, note="the collapse of all smaller classes is optimal")
-        state = lower_rank(state)
+        state = (pushed(objective, orbits, near) if inside and near is not None else None) or lower_rank(state)
+        inside = False
     return None
+
+
+def pushed(objective: Objective, orbits: Orbits, inside: FloatArray) -> State | None:
+    """A start where the forces push cosines (m, m) of full rank; None where some orbits would not take part."""
+    state = lower_rank(rootless(objective, orbits, edge(objective, orbits, inside)))
+    return state if state is not None and np.all(np.abs(state.roots).sum(axis=1) > 0) else None
+
+
+def full_rank(orbits: Orbits, cosines: FloatArray) -> bool:
+    """Whether the Gram matrix of cosines (m, m) is well away from singular."""
+    blocks = orbits.gram_blocks(cosines)
+    least = float(np.linalg.eigvalsh(blocks.quotient)[0])
+    return min(least, float(blocks.contrast[orbits.sizes > 1].min(initial=1.0))) > NULL
+
+
+def edge(objective: Objective, orbits: Orbits, inside: FloatArray) -> FloatArray:
+    """Where the forces at cosines (m, m) of full rank, acting on each pair alone, first make a Gram matrix singular:
+    near the optimum of an objective that has a force more than that of which ``inside`` is the optimum."""
+    slope = objective.gradient(inside)
+    along = np.where(orbits.pairs > 0, -(slope + slope.T) / 2 / np.maximum(orbits.pairs, 1), 0.0)
+    there, change = orbits.gram_blocks(inside), orbits.gram_blocks(inside + along)
+    root = np.linalg.cholesky(there.quotient)
+    turned = np.linalg.solve(root, np.linalg.solve(root, change.quotient - there.quotient).T)
+    rates = [-float(np.linalg.eigvalsh(turned)[0])]
+    several = orbits.sizes > 1
+    rates += (1 - change.contrast[several] / there.contrast[several]).tolist()
+    fastest = max(rates)
+    return inside + along / fastest if fastest > 0 else inside
 
 
 def explain(state: State) -> str:
