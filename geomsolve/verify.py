@@ -3,19 +3,12 @@
     python -m geomsolve.verify FILE...       exit code 0 if every claim holds, 1 if one does not, 2 for what is no proof
 
 A number of a proof is a decimal or a fraction in quotes, and exact.  Every other number here is a ball that holds the
-true one.  Classes of one kind ("orbit") have the same weight w and are interchangeable; p_a = w_a / sum w.
-
-optimum      Minimise F(G), G psd with unit diagonal.  Class i of orbit g is the point  centroid_g + spread_g s_i  with
-             s_i the corners of a centred regular simplex across, divided by its length: so G is feasible whatever the
-             numbers are, and F(G) is an upper bound ("value").  With D = dF/dG and any mu, S = D + diag(mu),
-             F(G') >= F(G) + <D, G' - G> = F(G) + <S, G'> - <S, G> >= F(G) - <S, G> - K delta  for every feasible G'
-             wherever S + delta I is positive definite, which an LDL' in balls decides ("bound").
-             "collapsed": at G = v v', v = +1 and -1, S v = 0 exactly for mu = -diag(D G); where S is definite on a
-             complement of v this is the only optimum.  "unique": that, or F is strictly convex.
-threshold    S as above at G = v v': at one end some x has x'Sx < 0, so that v v' is not optimal, at the other it is.
-realizable   A matrix of fractions, T_ij = 1 - temperature |y_i - y_j|^2 / (2 sigma^2): psd by elimination, or x'Tx < 0.
-
-What each loss is stands in ``Classes.rows``, ``Classes.draws`` and ``terms``, and in words in docs/proofs.md.
+true one.  Classes of one kind ("orbit") have the same weight w and are interchangeable; p_a = w_a / sum w.  Class i of
+orbit g is the point  centroid_g + spread_g s_i, divided by its length, s_i the corners of a centred regular simplex
+across, so that their cosines G are feasible whatever the numbers are.  With D = dF/dG and any mu, S = D + diag(mu),
+F(G') >= F(G) + <D, G' - G> = F(G) + <S, G'> - <S, G> >= F(G) - <S, G> - K delta  for every feasible G' wherever
+S + delta I is positive definite.  At G = v v', v = +1 and -1, S v = 0 exactly for mu = -diag(D G): where S is definite
+on a complement of v this is the only optimum, and none where some x has x'Sx < 0.  docs/proofs.md has it in words.
 """
 
 from __future__ import annotations
@@ -191,11 +184,8 @@ def expected(q: Classes, g: int, x: list[Any], a0: Fraction, b: Fraction, k: int
 
     end = (-high * least).exp() / least
     value = integral(lambda s: (-s).exp() - decay(s, k), low * (1 + mean) + ((-high).exp() + end) / high)
-    rates = []
-    for h in q.m:
-        found = integral(lambda s, y=x[h]: s * decay(s, k - 1) * (-s * B * y).exp(), low + end)  # type: ignore[misc]
-        rates.append(_ball(k * b * chance[g][h]) * found if q.others[g][h] else _ball(0))
-    return value, rates
+    part = [integral(lambda s, y=y: s * decay(s, k - 1) * (-s * B * y).exp(), low + end) for y in x]  # type: ignore[misc]
+    return value, [_ball(k * b * chance[g][h]) * part[h] for h in q.m]
 
 
 def _pair_terms(q: Classes, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
@@ -255,11 +245,9 @@ def collapsed(q: Classes, signs: list[int]) -> tuple[Balls, list[Any]]:
 def strictly_convex(q: Classes) -> bool:
     """Whether F has at most one minimiser by its form: every cosine is in a strictly convex term.  So is log(a + sum of
     exponentials), a > 0, in each; with a = 0 it is straight where all its cosines rise together, but then it rises."""
-    if q.name in PAIRS:
-        return bool(q.name != "triplet")
     drawn, (mass, offset, _) = q.draws(), q.rows()
-    if drawn is not None:
-        return bool(drawn[0] > 0 or drawn[2] > 1)
+    if q.name in PAIRS or drawn is not None:
+        return q.name != "triplet" if drawn is None else bool(drawn[0] > 0 or drawn[2] > 1)
     heard = [x > 0 and (y > 0 or not any(offset)) for x, y in zip(mass, offset, strict=True)]
     return bool(_dot(q.sizes, [not h for h in heard]) < 2)
 
@@ -427,15 +415,7 @@ def told(path: str, wrong: str, outcomes: list[Outcome]) -> str:
     return "\n".join([f"{path}: {verdict}", *(f"  {words[holds]}: {said}  ({why})" for said, holds, why in outcomes)])
 
 
-def main(paths: list[str]) -> int:
-    """Check the files and tell what became of each; the exit code is the worst."""
-    code = 0 if paths else 2
-    for path in paths:
-        found, wrong, outcomes = verify(path)
-        sys.stdout.write(told(path, wrong, outcomes) + "\n")
-        code = max(code, found)
-    return code
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    results = [(path, *verify(path)) for path in sys.argv[1:]]
+    sys.stdout.writelines(f"{told(path, wrong, outcomes)}\n" for path, _, wrong, outcomes in results)
+    sys.exit(max((code for _, code, _, _ in results), default=2))

@@ -343,7 +343,7 @@ def test_one_digit_that_makes_a_verdict_false_is_found(run, tmp_path):
 
 def test_the_checker_is_one_file_that_knows_nothing_of_geomsolve():
     text = FILE.read_text()
-    assert text.count("\n") <= 445
+    assert text.count("\n") <= 425
     known = {node.names[0].name.split(".")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import)}
     known |= {node.module.split(".")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
     assert known <= set(sys.stdlib_module_names)
@@ -460,3 +460,11 @@ def test_the_version_of_the_format_is_that_which_is_checked(run, tmp_path):
     proof = written(run, tmp_path, "imbalance", "--props", ".7,.2,.1", "-t", ".5")
     assert proof["format"] == verify.FORMAT
     assert geomsolve.__version__ in proof["written_by"]
+
+
+def test_a_proof_takes_no_other_files_place(run, tmp_path):
+    path = tmp_path / "p.json"
+    done = run("imbalance", "--props", ".7,.2,.1", "--proof", path, "--out", path)
+    assert done.code == 2
+    assert "--proof" in done.stderr
+    assert not path.exists()

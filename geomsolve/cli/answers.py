@@ -15,7 +15,6 @@ from rich.console import Console
 
 from geomsolve.cli.output import File, Output
 from geomsolve.cli.render import loss_phrase
-from geomsolve.files import refuse_overwriting
 from geomsolve.gram.orbits import Orbits
 from geomsolve.questions.base import Problem
 from geomsolve.registry import WEIGHTINGS
@@ -42,13 +41,10 @@ def deliver_both(output: Output, report: Report, check: Report, files: Sequence[
     return max(output.deliver(report, both, answer, files=files), check.exit_code)
 
 
-def proof_files(
-    path: str | None, report: Report, problem: Problem, output: Output, digits: int | None = None
-) -> list[File]:
+def proof_files(path: str | None, report: Report, problem: Problem, digits: int | None = None) -> list[File]:
     """The proof that stands alone, to be written to ``path`` if that is given; ``digits`` of a threshold."""
     if path is None:
         return []
-    refuse_overwriting([*output.written, ("proof", path)])
     from geomsolve.analyses.proofs import standing_alone
 
     return [("proof", path, standing_alone(report, problem, digits))]

@@ -49,7 +49,7 @@ def output_options(function: Callable[..., int]) -> Callable[..., int]:
     @functools.wraps(function)
     def command(**flags: Any) -> int:
         common = {field.name: flags.pop(field.name) for field in fields(Output) if field.name in flags}
-        given = {name: common.get(name) or flags.get(name) for name in ("out", "csv_file", "jsonl", "plot")}
+        given = {name: common.get(name) or flags.get(name) for name in ("out", "csv_file", "jsonl", "plot", "proof")}
         written = tuple((name.removesuffix("_file"), path) for name, path in given.items() if path)
         refuse_overwriting(written)
         return function(

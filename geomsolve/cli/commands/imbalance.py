@@ -70,7 +70,7 @@ def command(output: Output, check: bool, proof: str | None = None, **flags: Any)
     problem = Imbalance(**split_loss(flags))
     output.notify(problem)
     report = imbalance(problem) if problem.dim is None else watched(problem, quiet=output.quiet)
-    files = proof_files(proof, report, problem, output)
+    files = proof_files(proof, report, problem)
     if not check:
         return output.deliver(report, show, files=files)
     from geomsolve.analyses.check import check as descend

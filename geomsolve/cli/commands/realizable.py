@@ -62,7 +62,7 @@ def command(output: Output, check: bool, proof: str | None = None, **flags: Any)
     output.notify(problem)
     report = realizable(problem)
     trained = checked(report, problem) if check else None
-    files: list[File] = proof_files(proof, report, problem, output)
+    files: list[File] = proof_files(proof, report, problem)
     if output.out is not None and output.out.lower().endswith((".npy", ".csv")):
         files.append(("out", output.out, points_in(report, output.out)))
         output = replace(output, out=None)

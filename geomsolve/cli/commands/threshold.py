@@ -69,7 +69,7 @@ def command(output: Output, proof: str | None = None, digits: int | None = None,
     if digits is not None and proof is None:
         raise InputError("digits are those of a proof; give --proof FILE too", field="digits")
     report = threshold(problem)
-    return output.deliver(report, show, files=proof_files(proof, report, problem, output, digits))
+    return output.deliver(report, show, files=proof_files(proof, report, problem, digits))
 
 
 def show(report: ThresholdReport, screen: Console, *, quiet: bool) -> None:
