@@ -452,6 +452,10 @@ class Registry(Mapping[str, type[C]]):
         """Say of names that are often asked for ``why`` they are none of these, as the end of 'NAME ...'."""
         self._foreign.update({_key(name): why for name in names})
 
+    def explains(self, name: str) -> bool:
+        """Whether it is said of ``name`` why it is none of these."""
+        return _key(name) in self._foreign
+
     def canonical(self, name: str) -> str:
         """The name that ``name`` is another spelling of; itself where it is none."""
         known = self._known()
@@ -498,7 +502,10 @@ class Registry(Mapping[str, type[C]]):
 
         Raises :class:`InputError` for every parameter that is wrong, read from ``prefix`` and its name.
         """
-        cls = self.find(name, field=field)
+        return self.of(self.find(name, field=field), parameters, prefix=prefix)
+
+    def of(self, cls: type[C], parameters: Mapping[str, Any], *, prefix: str = "") -> C:
+        """A choice of the class ``cls`` with these parameters, as in :meth:`make`."""
         takes = cls.takes()
         values, wrong = {}, []
         for key, value in parameters.items():

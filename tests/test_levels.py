@@ -343,3 +343,26 @@ def test_flags_without_a_level_are_refused():
         with pytest.raises(InputError) as error:
             ask(loss, batch=8, classes=2)
         assert error.value.field == field
+
+
+def test_siglip_adds_its_bias(run):
+    """The two-block truth: image and text of a pair need not coincide, and do not from 22,040 pairs on."""
+
+    def softplus(z):
+        return np.logaddexp(0, z)
+
+    small = run("levels", "--loss", "siglip", "--batch", 256, "-t", 0.1, "--bias", 0, "--json").json
+    assert small["optimum"] == pytest.approx(2.283403852, abs=1e-9)
+    assert small["optimum"] < softplus(-10) + 255 * softplus(-10 / 255) - 150  # one embedding a pair: 171.8
+    found = run("levels", "--loss", "SigLIP", "--batch", 32768, "-t", 0.1, "--bias", -10, "--json").json
+    assert found["optimum"] == pytest.approx(2.13049495901, abs=1e-9)
+    assert found["certified"]
+    assert found["collapse"] == pytest.approx(32768 * log(2), rel=1e-12)
+    assert found["problem"]["loss"]["bias"] == -10
+    other = run("levels", "--loss", "sigmoid", "--batch", 32768, "-t", 0.1, "--bias", 10, "--json").json
+    assert [other[key] for key in ("collapse", "random_start")] == [found[key] for key in ("collapse", "random_start")]
+    wrong = run("levels", "--loss", "siglip", "--batch", 8, "--bias", 10)
+    assert "the bias is added, as in the published code" in wrong.stderr
+    best = run("levels", "--loss", "siglip", "--batch", 256, "--find", "bias", "--loss-value", 2.283403852, "--json")
+    assert min(abs(match["value"]) for match in best.json["matches"]) < 1e-7
+    assert run("levels", "--loss", "siglip", "--batch", 8, "--classes", 4).code == 2

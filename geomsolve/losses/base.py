@@ -36,12 +36,14 @@ class Alias:
     """Another name of a loss, under which every sample is a class of its own.
 
     ``views``: how many views a sample has under this name, where the name says so; ``also`` as of a choice.
+    ``loss``: the loss that it means, where its parameters are meant in another way.
     """
 
     name: str
     summary: str
     views: int | None = None
     also: tuple[str, ...] = ()
+    loss: type[Loss] | None = None
 
 
 class Loss(Choice):
@@ -251,7 +253,7 @@ def unsolved(loss: Unsolved) -> Unsolved:
 
 def aliases() -> dict[str, tuple[type[Loss], Alias]]:
     """Every other name of a loss, with the loss that it means."""
-    return {alias.name: (cls, alias) for cls in REGISTRY.values() for alias in cls.aliases}
+    return {alias.name: (alias.loss or cls, alias) for cls in REGISTRY.values() for alias in cls.aliases}
 
 
 def known_losses() -> dict[str, type[Loss]]:
@@ -274,9 +276,11 @@ def make_loss(name: str, parameters: dict[str, Any], *, instances: bool = False)
     """
     cls = find_loss(name)
     if REGISTRY.canonical(name) != cls.name and not instances:
+        if REGISTRY.explains(name):
+            raise REGISTRY.unknown(name, field="loss.name")
         raise InputError(
             f"{name} takes every sample for a class of its own: geomsolve levels answers for it, without classes; "
             f"with classes ask --loss {cls.name}",
             field="loss.name",
         )
-    return REGISTRY.make(cls.name, parameters, field="loss.name", prefix="loss.")
+    return REGISTRY.of(cls, parameters, prefix="loss.")

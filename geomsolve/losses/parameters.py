@@ -153,7 +153,7 @@ BIAS = Parameter(
     ("--bias",),
     number("a number", -1e6, 1e6),
     "B",
-    "Bias, subtracted from the logit; SigLIP's code adds it: -10 there is 10 here.",
+    "Bias, subtracted from the logit; SigLIP's code adds it: -10 there is 10 here, but for --loss siglip.",
 )
 UNIFORM_T = Parameter(
     "uniform_t",

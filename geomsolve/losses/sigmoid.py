@@ -1,6 +1,7 @@
 """Pairwise sigmoid, its negative half: psi(x) = log(1 + e^{x/tau - bias}); see ``objectives/pairs.py``.
 
-The bias is subtracted; the published code adds its own, so that its -10 is 10 here.
+The bias is subtracted; the published code adds its own, so that its -10 is 10 here.  Under the name of the published
+loss, siglip, it is added.
 
 Levels, s(x) = log(1 + e^x), of a batch of B pairs in two views, with k = B - 1 negatives from the other view, of
 which a part q is of another class:
@@ -24,7 +25,7 @@ import numpy as np
 
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
-from geomsolve.losses.base import Loss, register
+from geomsolve.losses.base import Alias, Loss, register
 from geomsolve.losses.parameters import BIAS, SAMPLING, TEMPERATURE
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.levels import Course, Optimum, Scale, Training
@@ -53,14 +54,19 @@ class Sigmoid(Loss):
 
     @property
     def in_proofs(self) -> dict[str, Any] | None:
-        return {"temperature": self.temperature, "bias": self.bias, "sampling": self.sampling}
+        return {"temperature": self.temperature, "bias": self.subtracted, "sampling": self.sampling}
+
+    @property
+    def subtracted(self) -> float:
+        """What is taken off the logit."""
+        return self.bias
 
     @property
     def reads_whole_set(self) -> bool:
         return False
 
     def objective(self, orbits: Orbits) -> Objective:
-        return SoftPlus(pair_mass(orbits, self.sampling), 1 / self.temperature, self.bias)
+        return SoftPlus(pair_mass(orbits, self.sampling), 1 / self.temperature, self.subtracted)
 
     def assumption(self, orbits: Orbits) -> str:
         return "one encoder, which embeds both halves of a pair; two encoders, as in SigLIP, may go lower"
@@ -75,18 +81,19 @@ class Sigmoid(Loss):
 
     def levels(self, training: Training) -> Scale:
         orbits, batch, scale = training.orbits, training.size, 1 / self.temperature
+        bias = self.subtracted
         if training.views > 2:
             raise InputError("sigmoid compares two views of a sample; take 2", field="views")
         share = 1.0 if training.instances else negative_share(orbits, self.sampling)
         negative = (batch - 1) * share
-        positive = float(np.logaddexp(0, self.bias - scale))
+        positive = float(np.logaddexp(0, bias - scale))
 
         def random(dim: int) -> float:
-            near = random_mean(lambda c: np.logaddexp(0, self.bias - scale * c), dim, scale)
-            return near + negative * random_mean(lambda c: np.logaddexp(0, scale * c - self.bias), dim, scale)
+            near = random_mean(lambda c: np.logaddexp(0, bias - scale * c), dim, scale)
+            return near + negative * random_mean(lambda c: np.logaddexp(0, scale * c - bias), dim, scale)
 
         if orbits.n_orbits == 1:
-            best = Optimum(SigmoidPairs(orbits.n_classes, scale, self.bias, negative), orbits)
+            best = Optimum(SigmoidPairs(orbits.n_classes, scale, bias, negative), orbits)
         else:
             best = Optimum(
                 self.objective(orbits),
@@ -94,10 +101,10 @@ class Sigmoid(Loss):
                 times=batch - 1,
                 plus=positive,
                 assumption="the two views of a sample coincide",
-                bound=positive + negative * float(np.logaddexp(0, -scale - self.bias)),
+                bound=positive + negative * float(np.logaddexp(0, -scale - bias)),
             )
         return Scale(
-            positive + negative * float(np.logaddexp(0, scale - self.bias)),
+            positive + negative * float(np.logaddexp(0, scale - bias)),
             random,
             balanced=best if training.instances else None,
             batches=None if training.instances else best,
@@ -113,3 +120,33 @@ class Sigmoid(Loss):
             f"{float(np.logaddexp(0, -self.bias)):.3g} nats; the published code of SigLIP adds its bias: "
             f"its {self.bias:g} is --bias {-self.bias:g} here",
         )
+
+
+@dataclass(frozen=True)
+class Siglip(Sigmoid):
+    """The same as the published code has it: the bias is added."""
+
+    spelled: ClassVar[dict[str, str]] = {"bias": "added bias"}
+
+    @property
+    def subtracted(self) -> float:
+        return -self.bias
+
+    def notes(self) -> tuple[str, ...]:
+        if self.bias < 1:
+            return ()
+        return (
+            f"the bias is added, as in the published code, which starts at -10; with {self.bias:g} every negative pair "
+            f"at a right angle costs {float(np.logaddexp(0, self.bias)):.3g} nats",
+        )
+
+
+Sigmoid.aliases = (
+    Alias(
+        "siglip",
+        "sigmoid over the images and texts of a batch; its bias is added and starts at -10",
+        views=1,
+        also=("siglip2", "sigmoid-language-image"),
+        loss=Siglip,
+    ),
+)
