@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from geomsolve.analyses.realizable_report import CasesReport, RealizableReport
     from geomsolve.analyses.spectrum import SpectrumReport
     from geomsolve.analyses.sweep import SweepReport
+    from geomsolve.analyses.sweep_crossmodal import SweepCrossmodalReport
+    from geomsolve.analyses.threshold_crossmodal_report import ThresholdCrossmodalReport
     from geomsolve.analyses.threshold_report import ThresholdReport
     from geomsolve.errors import GeomsolveError, InputError, SolverError
     from geomsolve.gram.orbits import Orbits
@@ -80,7 +82,9 @@ if TYPE_CHECKING:
     from geomsolve.questions.realizable import Realizable
     from geomsolve.questions.spectrum import Spectrum
     from geomsolve.questions.sweep import Sweep
+    from geomsolve.questions.sweep_crossmodal import SweepCrossmodal
     from geomsolve.questions.threshold import Threshold
+    from geomsolve.questions.threshold_crossmodal import ThresholdCrossmodal
     from geomsolve.report import Report
 
 _HOMES = {
@@ -125,8 +129,12 @@ _HOMES = {
     "SpectrumReport": "geomsolve.analyses.spectrum",
     "Structure": "geomsolve.gram.structure",
     "Sweep": "geomsolve.questions.sweep",
+    "SweepCrossmodal": "geomsolve.questions.sweep_crossmodal",
+    "SweepCrossmodalReport": "geomsolve.analyses.sweep_crossmodal",
     "SweepReport": "geomsolve.analyses.sweep",
     "Threshold": "geomsolve.questions.threshold",
+    "ThresholdCrossmodal": "geomsolve.questions.threshold_crossmodal",
+    "ThresholdCrossmodalReport": "geomsolve.analyses.threshold_crossmodal_report",
     "ThresholdReport": "geomsolve.analyses.threshold_report",
     "certify": "geomsolve.proof.certificate",
     "from_lightly": "geomsolve.interop",
@@ -178,8 +186,12 @@ __all__ = [
     "SpectrumReport",
     "Structure",
     "Sweep",
+    "SweepCrossmodal",
+    "SweepCrossmodalReport",
     "SweepReport",
     "Threshold",
+    "ThresholdCrossmodal",
+    "ThresholdCrossmodalReport",
     "ThresholdReport",
     "__version__",
     "certify",

@@ -25,7 +25,7 @@ from geomsolve.gram.paired import PairedGram
 from geomsolve.objectives.cross import CrossObjective, Joint
 from geomsolve.pair_losses import PairLoss
 from geomsolve.proof.paired_uniqueness import sides_are_unique
-from geomsolve.questions.crossmodal import Crossmodal
+from geomsolve.questions.crossmodal import Crossmodal, TwoSides
 from geomsolve.report import Effort, Proof, understood
 from geomsolve.solvers.sides import solve_sides
 from geomsolve.solvers.two_sides import SidesAnswer, gram_of, solve_limited_sides, solve_two_sides
@@ -50,7 +50,7 @@ LIMITED = 200
 """Points up to which the best arrangement in limited dimension is searched for."""
 
 
-def joint_of(problem: Crossmodal, loss: PairLoss) -> Joint:
+def joint_of(problem: TwoSides, loss: PairLoss) -> Joint:
     """Who belongs to whom; :class:`InputError` for more distinct points than are solved."""
     if problem.pairs is not None:
         refuse_oversize(sum(problem.pairs.values.shape), most=4 * MOST_POINTS, field="pairs")

@@ -94,11 +94,14 @@ class_options = stacked(
 
 
 class ChoiceOption(click.Option):
-    """A flag that names a choice of a registry, and brings along a flag for every parameter that some choice takes."""
+    """A flag that names a choice of a registry, or of one ``more``, and brings along a flag for every parameter that
+    some choice takes."""
 
-    def __init__(self, *declarations: Any, registry: Registry[Any], **settings: Any) -> None:
+    def __init__(
+        self, *declarations: Any, registry: Registry[Any], more: Sequence[Registry[Any]] = (), **settings: Any
+    ) -> None:
         super().__init__(*declarations, **settings)
-        self.registry = registry
+        self.registries = (registry, *more)
 
 
 def separated(args: Sequence[str]) -> str:
@@ -132,7 +135,7 @@ class Command(click.Command):
         """``args`` with the synonyms of flags (``registry.Synonym``) as the flags that they stand for, and - for _."""
         params = self.get_params(ctx)
         taken = {flag for option in params for flag in option.opts}
-        registries = [option.registry for option in params if isinstance(option, ChoiceOption)]
+        registries = registries_of(params)
         declared = {TEMPERATURE, *(each for registry in registries for each in registry.parameters().values())}
         meant = {
             synonym.flag: (each.flags[-1], synonym)
@@ -168,24 +171,36 @@ class Command(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         own = super().get_params(ctx)
-        registries = [option.registry for option in own if isinstance(option, ChoiceOption)]
-        declared = {name: each for registry in registries for name, each in registry.parameters().items()}
+        registries = registries_of(own)
+        names = dict.fromkeys(name for registry in registries for name in registry.parameters())
         made = {
-            name: flag(each, {k: v for registry in registries for k, v in registry.users(name).items()})
-            for name, each in declared.items()
+            name: flag([(each.parameters()[name], each.users(name)) for each in registries if each.users(name)])
+            for name in names
             if all(option.name != name for option in own)
         }
         found: list[click.Parameter] = []
         for option in own:
             found.append(option)
             if isinstance(option, ChoiceOption):
-                found += [made.pop(name) for name in option.registry.parameters() if name in made]
+                known = dict.fromkeys(name for registry in option.registries for name in registry.parameters())
+                found += [made.pop(name) for name in known if name in made]
         return found
 
 
-def flag(declared: Parameter, users: dict[str, Any]) -> click.Option:
-    """The flag of a parameter; ``users`` are the choices that take it, each with its default."""
-    text = f"{with_default(declared.help, users)} [{', '.join(sorted(users))}]{synonyms(declared)}"
+def registries_of(options: Sequence[click.Parameter]) -> list[Registry[Any]]:
+    """Those whose choices some of the options name."""
+    return [each for option in options if isinstance(option, ChoiceOption) for each in option.registries]
+
+
+def flag(meanings: Sequence[tuple[Parameter, dict[str, Any]]]) -> click.Option:
+    """The flag of a parameter, declared once or in several registries; with each declaration go the choices that take
+    it so, and their defaults."""
+    declared = meanings[0][0]
+    said: dict[str, dict[str, Any]] = {}
+    for meaning, users in meanings:
+        said.setdefault(meaning.help, {}).update(users)
+    text = " ".join(f"{with_default(words, users)} [{', '.join(sorted(users))}]" for words, users in said.items())
+    text += synonyms(declared)
     if declared.metavar:
         return click.Option([*declared.flags, declared.name], metavar=declared.metavar, help=text)
     return click.Option([*declared.flags, declared.name], is_flag=True, default=None, help=text)
@@ -294,9 +309,39 @@ pair_loss_options = click.option(
 )
 
 
+either_loss_options = click.option(
+    "--loss",
+    cls=ChoiceOption,
+    registry=LOSSES,
+    more=(PAIR_LOSSES,),
+    metavar="NAME",
+    help="The loss (default supcon), of classes or of two sides (clip, siglip, ...); see geomsolve list losses.",
+)
+
+
+pair_options = stacked(
+    click.option("--pairs", metavar="MATRIX", help="Weights of images (rows) with texts (columns): 3,1;0,2 or @file."),
+    click.option("--noise", type=float, metavar="ETA", help="Part of the pairs of classes that have a random text."),
+)
+
+
+def of_two_sides(flags: dict[str, Any]) -> bool:
+    """Whether the flags ask about a loss of two sides, or about pairs of two sides."""
+    return bool({"pairs", "noise", "texts"} & set(flags)) or PAIR_LOSSES.knows(str(flags.get("loss", "")))
+
+
+def two_sided(flags: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
+    """The flags as a question of two sides has them, which knows the keys ``known``; InputError for others."""
+    asked = split_pair_loss(flags)
+    for name in asked:
+        if name not in known:
+            raise InputError("this belongs to a loss over classes, not to one of two sides; leave it out", field=name)
+    return asked
+
+
 def split_pair_loss(flags: dict[str, Any]) -> dict[str, Any]:
     """Gather the flags of a loss of two sides among ``flags`` into ``{"loss": {...}}``."""
-    declared = PAIR_LOSSES.parameters()
+    declared = {**LOSSES.parameters(), **PAIR_LOSSES.parameters()}
     rest = {key: value for key, value in flags.items() if key not in declared and key != "loss"}
     loss = {key: value for key, value in flags.items() if key in declared}
     return {**rest, "loss": {"name": flags.get("loss", "clip"), **loss}}

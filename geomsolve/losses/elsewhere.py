@@ -38,6 +38,7 @@ REGISTRY.explain(
 )
 REGISTRY.explain(
     ("siglip", "siglip2", "sigmoid-language-image"),
-    "compares the two encoders of pairs, images and texts: geomsolve crossmodal --loss siglip, and geomsolve levels --loss siglip; over "
-    "classes with one encoder it is --loss sigmoid, whose bias is subtracted (10 for the -10 of its code)",
+    "compares the two encoders of pairs, images and texts: geomsolve crossmodal --loss siglip, for the levels of a "
+    "batch geomsolve levels --loss siglip; over classes with one encoder it is --loss sigmoid, whose bias is "
+    "subtracted (10 for the -10 of its code)",
 )

@@ -22,6 +22,8 @@ from geomsolve.plots._style import (
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``sweep`` answer."""
+    if "nouns" in answer:
+        return _sides(answer)
     return _curves(answer) if len(answer["over"]) == 1 else _phases(answer)
 
 
@@ -134,5 +136,31 @@ def _phases(answer: dict[str, Any]) -> Any:
         axes.set_ylim(limits[1])
     axes.set_xlabel(_label(across))
     axes.set_ylabel(_label(down))
+    drawn.suptitle(_title(answer), x=0.01, ha="left", fontsize=10)
+    return drawn
+
+
+def _sides(answer: dict[str, Any]) -> Any:
+    """Of two sides: angles and modality gap along the first parameter, one line for each value of the second."""
+    from matplotlib.figure import Figure
+
+    name, *second = answer["axes"]
+    drawn = Figure(figsize=(6.5, 4.4))
+    upper, lower = drawn.subplots(2, 1, sharex=True, height_ratios=(1.6, 1))
+    one, two = answer["nouns"]
+    for value in answer["over"][second[0]] if second else [None]:
+        rows = sorted((r for r in answer["rows"] if value is None or r[second[0]] == value), key=lambda r: r[name])
+        x = [row[name] for row in rows]
+        (line,) = upper.plot(x, [row["modality_gap"] for row in rows], label=None if value is None else number(value))
+        tied = [row for row in rows if row["tied"]]
+        upper.plot([r[name] for r in tied], [r["modality_gap"] for r in tied], "o", color=line.get_color(), ms=3)
+        own = [row["partner_angle_deg"] for row in rows]
+        lower.plot(x, [float("nan") if angle is None else angle for angle in own], color=line.get_color())
+    upper.set_ylabel("modality gap (dots: coincide)")
+    upper.set_ylim(-0.05, 2.05)
+    lower.set_ylabel(f"{one} to own {two}, degrees")
+    lower.set_xlabel(_label(name))
+    if second:
+        upper.legend(title=_label(second[0]), loc="best")
     drawn.suptitle(_title(answer), x=0.01, ha="left", fontsize=10)
     return drawn

@@ -16,6 +16,8 @@ BESIDE = {"majority": 0.05}
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``threshold`` answer."""
+    if "state" in answer:
+        return states(answer)
     over = answer["over"]
     classes = sorted(answer["classes"], key=lambda entry: -entry["proportion"])
     names = [entry["name"] for entry in classes]
@@ -84,3 +86,37 @@ def _limits(answer: dict[str, Any], starts: list[float]) -> tuple[float, float]:
     if answer["over"] == "majority":
         return max(0.0, low - BESIDE["majority"]), min(1.0, high + BESIDE["majority"])
     return low / 2, high * 2
+
+
+def states(answer: dict[str, Any]) -> Any:
+    """Of two sides: the state of the optimum along the path, one row a state."""
+    starts = [float(stage["from"]) for stage in answer["path"][1:]]
+    plain = answer["over"] in ("bias", "noise")
+    marks = [x for x in (*starts, answer["current"]) if isinstance(x, (int, float)) and np.isfinite(x)]
+    ends = [float(answer["searched"][end]) for end in ("low", "high")]
+    if marks and plain:
+        width = max(np.ptp(marks), 0.1)
+        ends = [max(ends[0], min(marks) - width), min(ends[1], max(marks) + width)]
+    elif marks:
+        ends = [max(ends[0], min(marks) / 3), min(ends[1], max(marks) * 3)]
+    rows = list(dict.fromkeys(stage["state"] for stage in answer["path"]))
+    drawn = canvas((6.5, 1.3 + 0.4 * len(rows)))
+    axes = drawn.add_subplot()
+    edges = [ends[0], *starts, ends[1]]
+    for stage, low, high in zip(answer["path"], edges, edges[1:], strict=False):
+        axes.plot([low, high], [-rows.index(stage["state"])] * 2, color=BLUE, linewidth=6, solid_capstyle="butt")
+    for x in starts:
+        mine = answer["threshold"] is not None and x == answer["threshold"]["value"]
+        axes.axvline(x, color=ORANGE if mine else FAINT, linewidth=1.0, linestyle=(0, (4, 2)), zorder=0)
+        axes.annotate(
+            number(x, 5), (x, 1.0), (0, 3), xycoords=("data", "axes fraction"), textcoords="offset points", ha="center"
+        )
+    if not plain:
+        logarithmic(axes, "x")
+    axes.set_xlim(*ends)
+    axes.set_ylim(-len(rows) + 0.4, 0.6)
+    axes.set_yticks(range(0, -len(rows), -1), rows)
+    axes.set_xlabel(answer["over"])
+    one, two = answer["nouns"]
+    drawn.suptitle(f"{loss_of(answer)}: {one}s and {two}s", x=0.01, ha="left", fontsize=10)
+    return drawn

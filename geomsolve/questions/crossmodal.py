@@ -22,22 +22,13 @@ from geomsolve.reading.matrices import read_matrix
 from geomsolve.reading.table import Table
 
 
-class Crossmodal(ClassProblem, PairProblem):
-    """How do two encoders arrange images and texts under ``loss``, and do they coincide?
-
-    ``Crossmodal([0.7, 0.2, 0.1], loss="clip", temperature=0.5)``, or ``pairs=[[3, 1], [0, 2]]``:
-    how often each image (row) comes with each text (column).
-    """
+class TwoSides(ClassProblem, PairProblem):
+    """A problem about the points of two sides that belong together, given by classes or by ``pairs``."""
 
     SOURCES: ClassVar[tuple[str, ...]] = (*ClassProblem.SOURCES, "pairs")
 
-    kind: Literal["crossmodal"] = "crossmodal"
     pairs: Matrix | None = Field(None, description="weights of images (rows) and texts (columns) that belong together")
     noise: float | None = Field(None, ge=0, le=1, description="part of the pairs of classes with a random text")
-    dim: Whole | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
-    gap: float | None = Field(
-        None, ge=0, le=2, allow_inf_nan=False, description="modality gap to force, 0 to 2: what does it cost?"
-    )
 
     @classmethod
     def led_by(cls, value: Any) -> dict[str, Any]:
@@ -70,15 +61,9 @@ class Crossmodal(ClassProblem, PairProblem):
         return table
 
     @model_validator(mode="after")
-    def _noise_of_classes(self) -> Crossmodal:
+    def _noise_of_classes(self) -> TwoSides:
         if self.noise is not None and self.pairs is not None:
             raise InputError("it is for classes; write the noise into the weights of the pairs", field="noise")
-        return self
-
-    @model_validator(mode="after")
-    def _gap_in_any_dimension(self) -> Crossmodal:
-        if self.gap is not None and self.dim is not None:
-            raise InputError("its price is that in any dimension; leave the dimension or the gap out", field="gap")
         return self
 
     @cached_property
@@ -88,3 +73,23 @@ class Crossmodal(ClassProblem, PairProblem):
             return super().proportions
         rows = self.pairs.values.sum(axis=1)
         return tuple((rows / rows.sum()).tolist())
+
+
+class Crossmodal(TwoSides):
+    """How do two encoders arrange images and texts under ``loss``, and do they coincide?
+
+    ``Crossmodal([0.7, 0.2, 0.1], loss="clip", temperature=0.5)``, or ``pairs=[[3, 1], [0, 2]]``:
+    how often each image (row) comes with each text (column).
+    """
+
+    kind: Literal["crossmodal"] = "crossmodal"
+    dim: Whole | None = Field(None, ge=1, description="dimensions of the embedding, if limited")
+    gap: float | None = Field(
+        None, ge=0, le=2, allow_inf_nan=False, description="modality gap to force, 0 to 2: what does it cost?"
+    )
+
+    @model_validator(mode="after")
+    def _gap_in_any_dimension(self) -> Crossmodal:
+        if self.gap is not None and self.dim is not None:
+            raise InputError("its price is that in any dimension; leave the dimension or the gap out", field="gap")
+        return self

@@ -18,7 +18,7 @@ from geomsolve.questions.classes import EqualClassProblem
 from geomsolve.questions.slack import Nonnegative, Slack, check_slack
 from geomsolve.reading.arrays import array
 from geomsolve.reading.lists import read_numbers
-from geomsolve.registry import LOSSES
+from geomsolve.registry import LOSSES, Registry
 
 WHOLE = ("batch", "views", "negatives", "dim")
 """Parameters that are whole numbers: the values of a range are rounded."""
@@ -59,6 +59,29 @@ def spelled_ranges(value: str | Sequence[str]) -> Any:
     return {name.strip(): values.strip() for name, _, values in pairs}
 
 
+def read_axes(value: Any, base: Path | None, losses: Registry[Any]) -> dict[str, list[float]]:
+    """One or two parameters of ``losses``, each with its values; ValueError saying what is wrong."""
+    value = spelled_ranges(value) if isinstance(value, (str, list, tuple)) else value
+    if not isinstance(value, dict) or not 1 <= len(value) <= 2:
+        raise ValueError(
+            f"wanted one or two parameters with their values, as in temperature=0.05:1:20, got {value!r}"
+        )
+    read: dict[str, list[float]] = {}
+    for name, values in value.items():
+        ranged = isinstance(values, str) and ":" in values and not values.startswith("@")
+        numbers = read_range(values, base) if isinstance(values, str) else array(values)
+        numbers = numbers.ravel().tolist() if hasattr(numbers, "ravel") else numbers
+        if not isinstance(numbers, (list, tuple)) or not numbers:
+            raise ValueError(f"wanted values for {name}, got {values!r}")
+        if ranged and name in WHOLE:
+            numbers = list(dict.fromkeys(float(round(x)) for x in numbers))
+        own = losses.parameter_name(str(name))
+        read["regularise" if own == "regularisation" else own] = list(numbers)
+    if math.prod(map(len, read.values())) > MOST_POINTS:
+        raise ValueError(f"that makes more than {MOST_POINTS:,} points")
+    return read
+
+
 class Sweep(EqualClassProblem, LossProblem):
     """How does the geometry change ``over`` one or two parameters, each with its values?
 
@@ -80,25 +103,7 @@ class Sweep(EqualClassProblem, LossProblem):
     @field_validator("over", mode="before")
     @classmethod
     def _ranges(cls, value: Any, info: ValidationInfo) -> Any:
-        value = spelled_ranges(value) if isinstance(value, (str, list, tuple)) else value
-        if not isinstance(value, dict) or not 1 <= len(value) <= 2:
-            raise ValueError(
-                f"wanted one or two parameters with their values, as in temperature=0.05:1:20, got {value!r}"
-            )
-        read: dict[str, list[float]] = {}
-        for name, values in value.items():
-            ranged = isinstance(values, str) and ":" in values and not values.startswith("@")
-            numbers = read_range(values, info.data.get("base")) if isinstance(values, str) else array(values)
-            numbers = numbers.ravel().tolist() if hasattr(numbers, "ravel") else numbers
-            if not isinstance(numbers, (list, tuple)) or not numbers:
-                raise ValueError(f"wanted values for {name}, got {values!r}")
-            if ranged and name in WHOLE:
-                numbers = list(dict.fromkeys(float(round(x)) for x in numbers))
-            own = LOSSES.parameter_name(str(name))
-            read["regularise" if own == "regularisation" else own] = list(numbers)
-        if math.prod(map(len, read.values())) > MOST_POINTS:
-            raise ValueError(f"that makes more than {MOST_POINTS:,} points")
-        return read
+        return read_axes(value, info.data.get("base"), LOSSES)
 
     @model_validator(mode="after")
     def _ranges_know_no_dimension(self) -> Sweep:

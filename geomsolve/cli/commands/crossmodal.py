@@ -17,6 +17,7 @@ from geomsolve.cli.options import (
     class_options,
     output_options,
     pair_loss_options,
+    pair_options,
     solver_options,
     split_pair_loss,
 )
@@ -38,9 +39,8 @@ LOGGED = 256
     cls=Command,
     epilog="Example: geomsolve crossmodal --props 0.7,0.2,0.1 --loss clip --temperature 0.5",
 )
-@click.option("--pairs", metavar="MATRIX", help="Weights of images (rows) with texts (columns): 3,1;0,2 or @file.")
+@pair_options
 @class_options
-@click.option("--noise", type=float, metavar="ETA", help="Part of the pairs of classes that have a random text.")
 @pair_loss_options
 @solver_options
 @click.option(

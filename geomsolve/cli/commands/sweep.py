@@ -16,20 +16,27 @@ from geomsolve.analyses.imbalance import SAME
 from geomsolve.analyses.ranges import SETTLED
 from geomsolve.analyses.sweep import SweepReport, losing, sweep
 from geomsolve.batch.table import cell
+from geomsolve.analyses.sweep_crossmodal import SweepCrossmodalReport, sweep_crossmodal
+from geomsolve.cli import states
 from geomsolve.cli.options import (
     Command,
     class_options,
-    loss_options,
+    either_loss_options,
     nonnegative_option,
+    of_two_sides,
     output_options,
+    pair_options,
     solver_options,
     split_loss,
     stacked,
+    two_sided,
 )
 from geomsolve.cli.output import File, Output
 from geomsolve.cli.render import chosen, colour, holds_for, loss_phrase, mean_over_batches, sparkline
 from geomsolve.errors import InputError
+from geomsolve.questions.base import keys
 from geomsolve.questions.sweep import Sweep
+from geomsolve.questions.sweep_crossmodal import SweepCrossmodal
 from geomsolve.report import to_json
 from geomsolve.words import counted, listing, number, rounded
 
@@ -70,8 +77,9 @@ table_options = stacked(
     "sweep", cls=Command, epilog="Example: geomsolve sweep --props 0.8,0.12,0.08 --over temperature=log:0.1:2:12"
 )
 @class_options
+@pair_options
 @sweep_options
-@loss_options
+@either_loss_options
 @solver_options
 @table_options
 @output_options
@@ -86,10 +94,20 @@ def command(
 
     Solves and proves every point of a range of temperatures, class shares, batch sizes or other parameters, and
     marks where the smaller classes collapse into one point. Two --over make a phase diagram.
+
+    With --loss clip, siglip or cosine-softmax it says whether two sides, images and texts, coincide, and how large
+    the modality gap is, over parameters of the loss and noise.
     """
-    problem = Sweep(over=axes(over), **split_loss(flags))
-    output.notify(problem)
-    report = sweep(problem)
+    report: SweepReport | SweepCrossmodalReport
+    if of_two_sides(flags):
+        asked = two_sided(flags, keys(SweepCrossmodal))
+        sides = SweepCrossmodal(over=axes(over), **asked)
+        output.notify(sides)
+        report = sweep_crossmodal(sides)
+    else:
+        problem = Sweep(over=axes(over), **split_loss(flags))
+        output.notify(problem)
+        report = sweep(problem)
     files: list[File] = []
     if csv_file:
         files.append(("csv", csv_file, as_csv(report)))
@@ -111,22 +129,25 @@ def axes(over: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def as_csv(report: SweepReport) -> str:
+def as_csv(report: SweepReport | SweepCrossmodalReport) -> str:
     """The rows as CSV; groups and pairs as class names joined by + and ;."""
     text = io.StringIO()
     rows = report.to_dict()["rows"]
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        joined = {"groups": ";".join("+".join(group) for group in row["groups"])}
+        joined = {"groups": ";".join("+".join(group) for group in row["groups"])} if "groups" in row else {}
         if "widest_pair" in row:
             joined["widest_pair"] = "+".join(row["widest_pair"])
         writer.writerow({name: cell(value) for name, value in {**row, **joined}.items()})
     return text.getvalue()
 
 
-def show(report: SweepReport, screen: Console, *, quiet: bool) -> None:
+def show(report: SweepReport | SweepCrossmodalReport, screen: Console, *, quiet: bool) -> None:
     """Print the answer for a person: sentence, table or grid, collapse, how sure."""
+    if isinstance(report, SweepCrossmodalReport):
+        states.show_sweep(report, screen, quiet=quiet)
+        return
     screen.print(" ".join([sentence(report), *stakes(report)]), style="bold")
     if settling := settled(report):
         screen.print(settling, style="bold")

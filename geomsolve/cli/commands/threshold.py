@@ -10,23 +10,30 @@ from rich.table import Table
 
 from geomsolve.analyses.determined import FIRST, HIGHEST, LOWEST
 from geomsolve.analyses.threshold import threshold
+from geomsolve.analyses.threshold_crossmodal import threshold_crossmodal
+from geomsolve.analyses.threshold_crossmodal_report import ThresholdCrossmodalReport
 from geomsolve.analyses.threshold_report import ThresholdReport
-from geomsolve.cli import classifiers
+from geomsolve.cli import classifiers, states
 from geomsolve.cli.advice import after_collapse
 from geomsolve.cli.answers import proof_files
 from geomsolve.cli.options import (
     Command,
     class_options,
-    loss_options,
+    either_loss_options,
     no_nonnegative_option,
+    of_two_sides,
     output_options,
     proof_option,
+    pair_options,
     split_loss,
+    two_sided,
 )
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import holds_for, loss_phrase, mean_over_batches
 from geomsolve.errors import InputError
+from geomsolve.questions.base import keys
 from geomsolve.questions.threshold import Threshold
+from geomsolve.questions.threshold_crossmodal import ThresholdCrossmodal
 from geomsolve.words import listing, number
 
 NOUNS = {
@@ -38,10 +45,16 @@ NOUNS = {
     "regularisation": "weight decay",
 }
 
+PATHS = (*NOUNS, "bias", "noise", "classes")
+
 
 @click.command("threshold", cls=Command, epilog="Example: geomsolve threshold --props 0.9,0.06,0.04 --over temperature")
 @class_options
-@click.option("--over", metavar="|".join(NOUNS), help="What varies (default temperature); the rest stays as given.")
+@click.option(
+    "--over",
+    metavar="|".join(PATHS),
+    help="What varies (default temperature); the rest stays as given.",
+)
 @click.option(
     "--slack",
     type=float,
@@ -49,7 +62,8 @@ NOUNS = {
     help="Over temperature: also from where on every cosine is settled at a loss EPS nats above the optimum.",
 )
 @click.option("--width", type=float, metavar="W", help="With --slack: the width that counts as settled (default 0.1).")
-@loss_options
+@pair_options
+@either_loss_options
 @no_nonnegative_option
 @proof_option
 @click.option(
@@ -63,7 +77,17 @@ def command(output: Output, proof: str | None = None, digits: int | None = None,
     them apart. This finds the temperature, the share of the largest class, the batch size or the number of
     negatives at which that begins, and which classes merge on the way. With --loss cross-entropy it finds the weight
     decay (--over regularisation) or the ratio of class sizes (--over imbalance) at which alike classes merge.
+
+    With --loss clip, siglip or cosine-softmax it finds where the two sides, images and texts, come to coincide, move
+    apart or collapse: over temperature, bias, noise or the number of classes (--over classes, pairs of a batch).
     """
+    if of_two_sides(flags):
+        for name, value in (("proof", proof), ("digits", digits)):
+            if value is not None:
+                raise InputError("thresholds of two sides are not written down as proofs; leave it out", field=name)
+        sides = ThresholdCrossmodal(**two_sided(flags, keys(ThresholdCrossmodal)))
+        output.notify(sides)
+        return output.deliver(threshold_crossmodal(sides), show)
     problem = Threshold(**split_loss(flags))
     output.notify(problem)
     if digits is not None and proof is None:
@@ -72,8 +96,11 @@ def command(output: Output, proof: str | None = None, digits: int | None = None,
     return output.deliver(report, show, files=proof_files(proof, report, problem, digits))
 
 
-def show(report: ThresholdReport, screen: Console, *, quiet: bool) -> None:
+def show(report: ThresholdReport | ThresholdCrossmodalReport, screen: Console, *, quiet: bool) -> None:
     """Print the answer for a person: sentence, stages of the path, how sure, where the problem as given stands."""
+    if isinstance(report, ThresholdCrossmodalReport):
+        states.show(report, screen, quiet=quiet)
+        return
     if report.classifiers:
         classifiers.show_threshold(report, screen, quiet=quiet)
         return

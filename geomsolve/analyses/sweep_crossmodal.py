@@ -1,0 +1,124 @@
+"""How do two sides change along one or two parameters?  Every point is solved and certified as by ``crossmodal``."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from geomsolve.analyses.crossmodal import joint_of
+from geomsolve.analyses.crossmodal_report import describe
+from geomsolve.analyses.modality_gap import ModalityGap
+from geomsolve.analyses.named import pair_loss_of
+from geomsolve.errors import InputError, nearest
+from geomsolve.pair_losses import PairLoss
+from geomsolve.questions.crossmodal import Crossmodal
+from geomsolve.questions.sweep_crossmodal import SweepCrossmodal
+from geomsolve.report import Proof, Report, understood
+from geomsolve.solvers.two_sides import solve_two_sides
+
+
+@dataclass(frozen=True)
+class SweepCrossmodalReport(Report):
+    """One row a point, the last parameter of ``over`` varying fastest.
+
+    ``rows`` hold the parameters, ``value``, ``lower_bound``, ``gap``, ``certified``, ``tied`` (true, false, or null
+    where that was not settled), ``structure``, ``modality_gap``, ``partner_angle_deg`` (the largest of a point with its
+    partner, null without any) and ``other_angle_deg`` (the smallest with any other).
+    """
+
+    command: ClassVar[str] = "sweep"
+
+    over: dict[str, list[float]]
+    nouns: tuple[str, str]
+    summary: str
+    rows: list[dict[str, Any]]
+    seconds: float
+
+    @property
+    def certified(self) -> bool:
+        return all(row["certified"] for row in self.rows)
+
+    @property
+    def headline(self) -> str:
+        return self.summary
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return {"structure": self.summary}
+
+    def to_dict(self, **detail: Any) -> dict[str, Any]:
+        """The JSON object; ``axes`` are the parameters in their order."""
+        return {**super().to_dict(**detail), "axes": list(self.over), "certified": self.certified}
+
+
+def sweep_crossmodal(problem: SweepCrossmodal) -> SweepCrossmodalReport:
+    """Answer the question of :class:`SweepCrossmodal`."""
+    validate(problem)
+    began = time.perf_counter()
+    loss = pair_loss_of(problem)
+    rows = []
+    for values in itertools.product(*problem.over.values()):
+        point = dict(zip(problem.over, values, strict=True))
+        rows.append({**point, **row(problem, *at_point(problem, loss, point))})
+    counts = Counter(entry["structure"] for entry in rows)
+    found = ", ".join(f"{kind} at {count}" for kind, count in counts.most_common())
+    return SweepCrossmodalReport(
+        problem=understood(problem, loss=loss.written),
+        over={name: list(values) for name, values in problem.over.items()},
+        nouns=(loss.first_noun, loss.second_noun),
+        summary=f"{found} of {len(rows):,} points",
+        rows=rows,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def at_point(problem: SweepCrossmodal, loss: PairLoss, point: dict[str, float]) -> tuple[PairLoss, Crossmodal]:
+    """The loss and the question at a point; :class:`InputError` for a value that makes no sense."""
+    asked = {name: getattr(problem, name) for name in (*problem.SOURCES, "noise", "names")}
+    for name, value in point.items():
+        if name == "noise":
+            asked["noise"] = value
+            continue
+        try:
+            loss = loss.replace(**{name: loss.takes()[name].parse(value)})
+        except InputError as error:
+            raise InputError(f"{name}: {error.message}", field="over") from None
+    try:
+        return loss, Crossmodal(**asked, loss={"name": loss.name, **loss.parameters()})
+    except InputError as error:
+        raise InputError(f"{error.field}: {error.message}", field="over") from None
+
+
+def row(problem: SweepCrossmodal, loss: PairLoss, asked: Crossmodal) -> dict[str, Any]:
+    """The figures of one point."""
+    joint = joint_of(asked, loss)
+    objective = loss.objective(joint)
+    answer = solve_two_sides(objective, joint, solver=problem.solver, tolerance=problem.tolerance, seed=problem.seed)
+    proof = answer.certificate
+    arranged = describe(joint, answer.gram, proof.gap, answer.tied)
+    own, others = arranged["partners"], arranged["others"]
+    return {
+        **Proof.of(proof).figures,
+        "tied": answer.tied,
+        "structure": arranged["kind"],
+        "modality_gap": ModalityGap.alone(joint, objective, answer.gram).value,
+        "partner_angle_deg": None if own is None else own["max_angle_deg"],
+        "other_angle_deg": None if others is None else others["min_angle_deg"],
+    }
+
+
+def validate(problem: SweepCrossmodal) -> None:
+    """Raise :class:`InputError` for a parameter or value that makes no sense, without solving."""
+    loss = pair_loss_of(problem)
+    for name, values in problem.over.items():
+        if name != "noise" and (name not in loss.takes() or isinstance(loss.defaults()[name], str)):
+            raise InputError(
+                f"the loss {loss.name} has no {name} to go over; {nearest(name, [*loss.takes(), 'noise'])}",
+                field="over",
+            )
+        for value in values:
+            varied, asked = at_point(problem, loss, {name: value})
+            varied.objective(joint_of(asked, varied))

@@ -1,0 +1,250 @@
+"""Where along a path do two sides coincide, move apart or collapse?  Decided by the certificate at every point.
+
+The collapsed states are known in closed form, and the best geometry whose sides coincide is one program of one side;
+which of them is optimal is the sign of an eigenvalue (``proof/paired_states.py``), and where that changes is located
+by bisection.  The problem of two sides itself is never solved.
+
+    temperature   the loss's own parameter
+    bias          that of SigLIP, added to the logit; the path runs over e^bias
+    noise         the part of pairs with a random text; the path runs over noise / (1 - noise)
+    classes       equally frequent classes, whole numbers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import exp, inf, log
+from typing import Any
+
+import numpy as np
+
+from geomsolve.analyses.crossmodal import joint_of
+from geomsolve.analyses.named import pair_loss_of
+from geomsolve.analyses.threshold_crossmodal_report import UNITS, ThresholdCrossmodalReport
+from geomsolve.errors import InputError
+from geomsolve.gram.orbits import Orbits
+from geomsolve.gram.simplex import simplex_cosine
+from geomsolve.objectives.cross import CrossObjective, Joint
+from geomsolve.objectives.expectation import COLDEST
+from geomsolve.objectives.tied import can_be_tied, tied_cross, tied_orbits
+from geomsolve.pair_losses import PairLoss
+from geomsolve.proof.collapse import TEMPERATURES
+from geomsolve.proof.crossings import Change, changes
+from geomsolve.proof.paired_states import collapsed, constant, is_optimal, is_settled, simplex_margin
+from geomsolve.questions.threshold_crossmodal import ThresholdCrossmodal
+from geomsolve.report import understood
+from geomsolve.solvers.two_sides import tied_optimum
+
+SCAN = 49
+"""Points of a continuous path between which a change is looked for."""
+
+EVERY, MOST_CLASSES = 24, 2**24
+"""Numbers of classes up to which every one is looked at, and up to which any is."""
+
+FARTHEST = 600.0
+"""Size of a bias up to which is looked: its exponential is a number."""
+
+BESIDE = 10.0
+"""How far the path of a bias reaches beyond where pulls and pushes are alike."""
+
+NOISE_ODDS = (1e-6, 1e6)
+
+CLOSE = 1e-11
+"""How near the program of one side must come to the optimum, in eigenvalues, for its sides to coincide there."""
+
+BRIEF = 1e-8
+"""States that last for less than this part of the path are rounding between two others."""
+
+UNKNOWN = "not settled"
+"""The state where forces cancel to their rounding."""
+
+SIMPLEX = 1e-7
+"""Cosines this close to those of the regular simplex are them."""
+
+
+@dataclass(frozen=True)
+class SidesPath:
+    """``at(x)`` is the problem at x and ``value(x)`` x as a user states it; ``current``, its x as given, or None."""
+
+    at: Callable[[float], tuple[CrossObjective, Joint]]
+    value: Callable[[float], float]
+    scan: tuple[float, ...]
+    current: float | None
+    whole: bool = False
+
+
+def path_of(problem: ThresholdCrossmodal, loss: PairLoss) -> SidesPath:
+    """The path of ``over``; :class:`InputError` where the loss or the problem has no such thing."""
+    over = problem.over
+    if over == "classes":
+        return over_classes(loss, problem.noise or 0.0)
+    joint = joint_of(problem, loss)
+    if over == "noise":
+        if problem.pairs is not None:
+            raise InputError("noise is for classes; pairs have their weights as given", field="over")
+        orbits = Orbits.of(problem.proportions, problem.class_counts)
+
+        def noisy(odds: float) -> tuple[CrossObjective, Joint]:
+            mixed = Joint.classes(orbits, odds / (1 + odds))
+            return loss.objective(mixed), mixed
+
+        now = problem.noise or 0.0
+        here = min(max(now / (1 - now) if now < 1 else inf, NOISE_ODDS[0]), NOISE_ODDS[1])
+        return SidesPath(noisy, lambda x: x / (1 + x), geometric(*NOISE_ODDS), here)
+    if over not in loss.takes():
+        raise InputError(
+            f"the loss {loss.name} has no {over}; it takes {', '.join(loss.takes())}, and there are noise and classes",
+            field="over",
+        )
+    given = loss.parameters()[over]
+    if over == "temperature":
+
+        def heated(x: float) -> tuple[CrossObjective, Joint]:
+            return loss.replace(temperature=x).objective(joint), joint
+
+        low, high = TEMPERATURES
+        low = low if loss.parameters().get("batch") is None else max(low, COLDEST)
+        return SidesPath(heated, lambda x: x, geometric(low, high), given)
+
+    def biased(x: float) -> tuple[CrossObjective, Joint]:
+        return loss.replace(bias=log(x)).objective(joint), joint
+
+    # below, no push is felt beside the pull in doubles; above, every side is at one point
+    scale = 1 / loss.parameters()["temperature"]
+    ends = -BESIDE - scale / 2, BESIDE + scale + log(max(joint.paired.points))
+    low, high = (min(max(b, -FARTHEST), FARTHEST) for b in ends)
+    scan = tuple(exp(b) for b in np.linspace(low, high, 2 * SCAN + 1))
+    return SidesPath(biased, log, scan, exp(min(max(given, -FARTHEST), FARTHEST)))
+
+
+def over_classes(loss: PairLoss, noise: float) -> SidesPath:
+    """Over the number of equally frequent classes."""
+
+    def alike(k: float) -> tuple[CrossObjective, Joint]:
+        joint = Joint.classes(Orbits.equal(int(k)), noise)
+        return loss.objective(joint), joint
+
+    beyond = [round(x) for x in np.geomspace(EVERY, MOST_CLASSES, 40)][1:]
+    scan = (*(float(k) for k in range(2, EVERY + 1)), *(float(k) for k in beyond))
+    return SidesPath(alike, lambda x: int(x), scan, None, whole=True)
+
+
+def geometric(low: float, high: float) -> tuple[float, ...]:
+    """Evenly in the logarithm."""
+    return tuple(np.geomspace(low, high, SCAN).tolist())
+
+
+def state_of(objective: CrossObjective, joint: Joint) -> str:
+    """The state of two sides at the optimum, as the report has it."""
+    paired = joint.paired
+    if is_optimal(objective, paired, constant(paired, 1.0)):
+        return "total collapse"
+    if is_optimal(objective, paired, constant(paired, -1.0)):
+        return "antipodal"
+    if not can_be_tied(paired):
+        return "general"
+    orbits = tied_orbits(joint)
+    largest = int(np.argmax(orbits.proportions))
+    if (
+        orbits.n_classes > 2
+        and orbits.sizes[largest] == 1
+        and is_optimal(objective, paired, collapsed(paired, largest))
+    ):
+        return "minority collapse"
+    simplex = np.full((orbits.n_orbits, orbits.n_orbits), simplex_cosine(orbits.n_classes))
+    if orbits.n_orbits == 1 and objective.gradient(tied_cross(simplex))[0, 0] >= 0:  # of all tied the simplex is best
+        return "regular simplex" if is_optimal(objective, paired, tied_cross(simplex)) else "apart"
+    best = tied_optimum(objective, joint, thorough=True)
+    if best is None:
+        return UNKNOWN
+    if not is_optimal(objective, paired, tied_cross(best.cosines), tolerance=CLOSE):
+        return "apart"
+    if not is_settled(objective, paired, tied_cross(best.cosines)):
+        return UNKNOWN
+    return "regular simplex" if np.abs(best.cosines - simplex)[orbits.pairs > 0].max() <= SIMPLEX else "tied"
+
+
+def threshold_crossmodal(problem: ThresholdCrossmodal) -> ThresholdCrossmodalReport:
+    """Answer the question of :class:`ThresholdCrossmodal`."""
+    loss = pair_loss_of(problem)
+    path = path_of(problem, loss)
+    state = cache(lambda x: state_of(*path.at(x)))
+    scan = settled(state, path.scan)
+    found = merged(changes(state, scan, whole=path.whole)) if scan else []
+    listed = [{"value": path.value(c.at), "before": c.before, "after": c.after} for c in found]
+    begin = found[0].before if found else state(scan[0]) if scan else UNKNOWN
+    nearest = min(found, key=lambda change: distance(path, change), default=None)
+    low, high = (path.value((scan or path.scan)[end]) for end in (0, -1))
+    first = None
+    if nearest is not None:
+        first = {
+            "over": problem.over,
+            "value": path.value(nearest.at),
+            "unit": UNITS[problem.over],
+            "before": nearest.before,
+            "after": nearest.after,
+        }
+    reason = f"the state is {begin} at all {len(scan)} places looked at, from {low:.4g} to {high:.7g}"
+    collapse = ("total collapse", "antipodal", "minority collapse")
+    changed = nearest is not None and (nearest.before in collapse) != (nearest.after in collapse)
+    return ThresholdCrossmodalReport(
+        problem=understood(problem, loss=loss.written),
+        over=problem.over,
+        nouns=(loss.first_noun, loss.second_noun),
+        threshold=first,
+        reason=None if first else reason,
+        collapsed_above=nearest.after in collapse if nearest is not None and changed else None,
+        changes=listed,
+        path=[{"from": None, "state": begin}, *({"from": c["value"], "state": c["after"]} for c in listed)],
+        state=None if path.current is None else state(path.current),
+        current=None if path.current is None else path.value(path.current),
+        searched={"low": low, "high": high},
+        exact=exact_number(loss, problem, found),
+        given=problem.over == "noise" or problem.over in problem.loss.parameters,
+    )
+
+
+def settled(state: Callable[[float], str], scan: Sequence[float]) -> list[float]:
+    """The part of a scan without its ends at which the state is not settled."""
+    known = [i for i, x in enumerate(scan) if state(x) != UNKNOWN]
+    return list(scan[known[0] : known[-1] + 1]) if known else []
+
+
+def merged(found: list[Change[str]]) -> list[Change[str]]:
+    """Changes without the states between two of them that last for no more than rounding."""
+    kept: list[Change[str]] = []
+    for change in found:
+        if kept and change.at <= kept[-1].at * (1 + BRIEF):
+            change = Change(change.at, kept.pop().before, change.after)
+        if change.before != change.after:
+            kept.append(change)
+    return kept
+
+
+def exact_number(loss: PairLoss, problem: ThresholdCrossmodal, found: list[Change[str]]) -> float | None:
+    """Over classes: where the formula of the simplex changes its sign, as a real number; None where it is no formula
+    of this loss, or the simplex does not part."""
+    parting = [c for c in found if c.before == "regular simplex" and c.after == "apart"]
+    settings: dict[str, Any] = loss.parameters()
+    if problem.over != "classes" or problem.noise or not parting or "bias" not in settings or settings.get("batch"):
+        return None
+    if settings["sampling"] != "supervised":
+        return None
+    from scipy.optimize import brentq  # here, since only this needs it
+
+    at = parting[0].at
+    scale, bias = 1 / settings["temperature"], settings["bias"]
+    return float(brentq(lambda k: simplex_margin(k, scale, bias), max(at - 1, 2.0 + 1e-9), at, xtol=1e-12, rtol=1e-14))
+
+
+def distance(path: SidesPath, change: Change[str]) -> float:
+    """How far a change is from the problem as given, in the logarithm; from the start, where it is not given."""
+    return abs(log(change.at) - log(path.current if path.current is not None else path.scan[0]))
+
+
+def validate(problem: ThresholdCrossmodal) -> None:
+    """Raise :class:`InputError` for what the loss or the points make impossible."""
+    path = path_of(problem, pair_loss_of(problem))
+    path.at(path.scan[-1])

@@ -1,0 +1,124 @@
+"""Where two sides come to coincide, to part or to collapse, for a person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from geomsolve.analyses.sweep_crossmodal import SweepCrossmodalReport
+from geomsolve.analyses.threshold_crossmodal_report import ThresholdCrossmodalReport
+from geomsolve.cli.render import chosen, loss_phrase
+from geomsolve.words import counted, listing, number, rounded
+
+MOST_ROWS = 40
+"""Rows of a table that are printed."""
+
+NOUNS = {"temperature": "temperature", "bias": "bias", "noise": "noise", "classes": "classes"}
+
+
+def show(report: ThresholdCrossmodalReport, screen: Console, *, quiet: bool) -> None:
+    """Sentence, states along the path, how sure, where the problem as given stands."""
+    screen.print(sentence(report), style="bold")
+    if quiet:
+        return
+    loss = {key: value for key, value in report.problem["loss"].items() if key != report.over}
+    screen.print(f"{loss_phrase(loss)}; {NOUNS[report.over]} varied.\n")
+    if report.changes:
+        table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
+        table.add_column(f"from {NOUNS[report.over]}", justify="right")
+        table.add_column(f"at the optimum, {report.nouns[0]}s and {report.nouns[1]}s")
+        for stage in report.path:
+            start = "(start)" if stage["from"] is None else shown(stage["from"])
+            table.add_row(start, said(report, stage["state"]))
+        screen.print(table)
+    if report.exact is not None:
+        screen.print(f"As a real number, the formula of the simplex holds up to {number(report.exact, 9)} classes.")
+    if report.changes:
+        screen.print(
+            "Which state is optimal is the sign of an eigenvalue of the certificate, located by bisection; a state "
+            "that comes and goes between two places looked at is not seen."
+        )
+    if report.state is not None and report.current is not None:
+        whose = "Yours" if report.given else "The default"
+        screen.print(
+            f"\n{whose}, {NOUNS[report.over]} {shown(report.current)}: {report.nouns[0]}s and {report.nouns[1]}s "
+            f"{said(report, report.state)}."
+        )
+
+
+def shown(value: Any) -> str:
+    """A value on the path."""
+    return f"{value:,}" if isinstance(value, int) else number(value, 8)
+
+
+def said(report: ThresholdCrossmodalReport, state: str) -> str:
+    """A state as the end of 'images and texts ...'."""
+    one, two = report.nouns
+    return {
+        "total collapse": "are all at one point",
+        "antipodal": f"collapse: all {one}s at one point, all {two}s at the opposite one",
+        "minority collapse": "coincide, and all classes but the largest share a point",
+        "regular simplex": "coincide, at the corners of a regular simplex",
+        "tied": "coincide",
+        "apart": "do not coincide",
+        "general": "are neither at one point nor at two opposite ones",
+    }.get(state, state)
+
+
+def sentence(report: ThresholdCrossmodalReport) -> str:
+    """The change nearest to the problem as given."""
+    loss, (one, two) = report.problem["loss"]["name"], report.nouns
+    if report.threshold is None:
+        low, high = (shown(report.searched[end]) for end in ("low", "high"))
+        return (
+            f"No change was found: with {loss}, {one}s and {two}s {said(report, report.path[0]['state'])} wherever "
+            f"looked, {NOUNS[report.over]} {low} to {high}."
+        )
+    value, before, after = (report.threshold[key] for key in ("value", "before", "after"))
+    if report.over == "classes":
+        return (
+            f"Up to {counted(value - 1, 'class', 'classes')}, {one}s and {two}s {said(report, before)} with {loss}; "
+            f"from {value:,} on they {said(report, after)}."
+        )
+    return (
+        f"Up to {NOUNS[report.over]} {shown(value)}, {one}s and {two}s {said(report, before)} with {loss}; above it "
+        f"they {said(report, after)}."
+    )
+
+
+def show_sweep(report: SweepCrossmodalReport, screen: Console, *, quiet: bool) -> None:
+    """Which structures there are, one row a point, how sure."""
+    loss = report.problem["loss"]["name"]
+    one, two = report.nouns
+    varied = listing([name.replace("_", " ") for name in report.over])
+    screen.print(f"Over {varied}, {one}s and {two}s under {loss}: {report.summary}.", style="bold")
+    if quiet:
+        return
+    shown_loss = {key: value for key, value in report.problem["loss"].items() if key not in report.over}
+    screen.print(f"{loss_phrase(shown_loss)}; {varied} varied.\n")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    titles = ("loss value", "gap of proof", "modality gap", f"to own {two}", "to the next")
+    for title in (*report.over, *titles):
+        table.add_column(title.replace("_", " "), justify="right")
+    table.add_column("sides")
+    for place in chosen(len(report.rows), MOST_ROWS):
+        if place is None:
+            table.add_row(*["…"] * len(table.columns))
+            continue
+        row = report.rows[place]
+        angles = ["" if row[key] is None else f"{row[key]:.1f}°" for key in ("partner_angle_deg", "other_angle_deg")]
+        given = [number(row[name], 5) for name in report.over]
+        gap = "<1e-12" if row["gap"] < 1e-12 else f"{row['gap']:.1e}"
+        table.add_row(*given, rounded(row["value"], 7), gap, number(row["modality_gap"], 4), *angles, row["structure"])
+    screen.print(table)
+    worst = max(row["gap"] for row in report.rows)
+    failed = sum(not row["certified"] for row in report.rows)
+    if failed:
+        screen.print(f"NOT PROVEN at {failed} of {counted(len(report.rows), 'point')}: the widest gap is {worst:.1e}.")
+    else:
+        screen.print(
+            f"Proven at {counted(len(report.rows), 'point')}: the loss is within {worst:.1e} of the best "
+            f"({report.seconds:.2g} s)."
+        )
