@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from geomsolve.analyses.capacity import CapacityReport
     from geomsolve.analyses.check_report import CheckReport
     from geomsolve.analyses.classifiers import ClassifierReport
+    from geomsolve.analyses.compare_crossmodal import CompareCrossmodalReport
     from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
     from geomsolve.analyses.contrast import ContrastReport
     from geomsolve.analyses.crossmodal_report import CrossmodalReport
@@ -71,7 +72,9 @@ if TYPE_CHECKING:
     from geomsolve.questions.advise import Advise
     from geomsolve.questions.capacity import Capacity
     from geomsolve.questions.check import Check, CheckWeighting
+    from geomsolve.questions.check_crossmodal import CheckCrossmodal
     from geomsolve.questions.compare import Compare
+    from geomsolve.questions.compare_crossmodal import CompareCrossmodal
     from geomsolve.questions.contrast import Contrast
     from geomsolve.questions.crossmodal import Crossmodal
     from geomsolve.questions.design import Design
@@ -96,11 +99,14 @@ _HOMES = {
     "CasesReport": "geomsolve.analyses.realizable_report",
     "Certificate": "geomsolve.proof.certificate",
     "Check": "geomsolve.questions.check",
+    "CheckCrossmodal": "geomsolve.questions.check_crossmodal",
     "CheckReport": "geomsolve.analyses.check_report",
     "CheckWeighting": "geomsolve.questions.check",
     "CheckpointsReport": "geomsolve.analyses.compare_report",
     "ClassifierReport": "geomsolve.analyses.classifiers",
     "Compare": "geomsolve.questions.compare",
+    "CompareCrossmodal": "geomsolve.questions.compare_crossmodal",
+    "CompareCrossmodalReport": "geomsolve.analyses.compare_crossmodal",
     "CompareReport": "geomsolve.analyses.compare_report",
     "Contrast": "geomsolve.questions.contrast",
     "ContrastReport": "geomsolve.analyses.contrast",
@@ -152,11 +158,14 @@ __all__ = [
     "CasesReport",
     "Certificate",
     "Check",
+    "CheckCrossmodal",
     "CheckReport",
     "CheckWeighting",
     "CheckpointsReport",
     "ClassifierReport",
     "Compare",
+    "CompareCrossmodal",
+    "CompareCrossmodalReport",
     "CompareReport",
     "Contrast",
     "ContrastReport",

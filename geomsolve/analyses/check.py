@@ -36,6 +36,7 @@ from geomsolve.gram.measure import Measurement, gram_error
 from geomsolve.gram.types import FloatArray, IntArray
 from geomsolve.losses import ClassifierLoss, Loss
 from geomsolve.questions.check import OF_THE_DOCUMENT, Check, CheckWeighting
+from geomsolve.questions.check_crossmodal import CheckCrossmodal
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.realizable import Realizable
 from geomsolve.report import understood
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
     from geomsolve.descent.experiments import Experiment
     from geomsolve.descent.train import Progress
+
+AnyCheck = Check | CheckWeighting | CheckCrossmodal
 
 GRAM_TOLERANCE = 0.05
 """Largest difference of a cosine that counts as the predicted geometry."""
@@ -103,6 +106,11 @@ def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) 
 
     device = choose_device(problem.training.device)
     sides = of_classes(problem, device) if isinstance(problem, Check) else of_samples(problem, device)
+    return run(problem, sides, progress)
+
+
+def run(problem: AnyCheck, sides: Sides, progress: Progress | None) -> CheckReport:
+    """Train and compare."""
     found = train(problem, sides, progress)
     error = gram_error(found.gram, sides.predicted.gram)
     loosest = None if sides.companion else loosest_of(problem, sides.predicted, found)
@@ -119,7 +127,7 @@ def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) 
     )
 
 
-def loosest_of(problem: Check | CheckWeighting, predicted: Prediction, found: Descent) -> Loosest | None:
+def loosest_of(problem: AnyCheck, predicted: Prediction, found: Descent) -> Loosest | None:
     """The cosine that the loss says least about, at the excess that descent left or at :data:`SEEN`."""
     if not isinstance(problem, Check) or predicted.classes is not None or predicted.limited or not predicted.convex:
         return None
@@ -273,7 +281,7 @@ def weighting_trial(problem: Realizable, device: torch.device) -> tuple[Experime
     return trial, target.orbits.index
 
 
-def train(problem: Check | CheckWeighting, sides: Sides, progress: Progress | None) -> Descent:
+def train(problem: AnyCheck, sides: Sides, progress: Progress | None) -> Descent:
     """Let the features go, and measure where they end."""
     import torch
 

@@ -43,6 +43,15 @@ class PairLoss(Choice):
         """Whether points with the same pairs may be made one: where the loss knows them by their pairs alone."""
         return True
 
+    @property
+    def draws_batches(self) -> bool:
+        """Whether it is a mean over random batches, not a sum over pairs or the limit of large batches."""
+        return False
+
+    def gap_price(self, pairs: int, gap: float) -> float | None:
+        """What a modality gap costs in nats that is forced on ``pairs``, all different, where there is a formula."""
+        return None
+
     def notes(self) -> tuple[str, ...]:
         """What a user should know about parameters that may not mean what was meant."""
         return ()

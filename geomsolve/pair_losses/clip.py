@@ -36,6 +36,21 @@ class Clip(PairLoss):
     temperature: float = parameter(TEMPERATURE, 0.1)
     batch: int | None = parameter(BATCH, None)
 
+    @property
+    def draws_batches(self) -> bool:
+        return self.batch is not None
+
+    def gap_price(self, pairs: int, gap: float) -> float | None:
+        """The gap scales the margin between own and other cosines: n/(n - 1) (1 - g^2/4)."""
+        if self.batch is not None:
+            return None
+
+        def at(g: float) -> float:
+            margin = pairs / (pairs - 1) * (1 - g * g / 4)
+            return float(np.logaddexp(0, np.log(pairs - 1) - margin / self.temperature))
+
+        return at(gap) - at(0.0)
+
     def objective(self, joint: Joint) -> CrossObjective:
         scale, paired = 1 / self.temperature, joint.paired
         pull = Attraction(scale * joint.weights * paired.counts)

@@ -12,6 +12,8 @@ from geomsolve.plots._style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, clip
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``compare`` answer; None for one stored without its cosines, as there are too many."""
+    if "nouns" in answer:
+        return sides(answer)
     if "checkpoints" in answer:
         return curve(answer)
     if "gram" not in answer["measured"]:
@@ -64,4 +66,24 @@ def curve(answer: dict[str, Any]) -> Any:
     )
     axes.set_title(f"last: {answer['verdict']}; {last}", fontsize=8)
     drawn.suptitle(loss_of(answer), x=0.01, ha="left", fontsize=10)
+    return drawn
+
+
+def sides(answer: dict[str, Any]) -> Any:
+    """Of images and texts: the range of cosines within and across pairs, and the gap, beside what is predicted."""
+    measured, predicted = answer["measured"], answer["prediction"]
+    drawn = canvas((6.4, 2.8))
+    axes = drawn.add_subplot()
+    rows = {"within pairs": "partner_cosine", "across pairs": "other_cosine", "modality gap": "modality_gap"}
+    for row, key in enumerate(rows.values()):
+        found = measured[key]
+        if isinstance(found, dict):
+            axes.plot([found["min"], found["max"]], [row, row], color=FAINT, linewidth=3, solid_capstyle="butt")
+        mean = found["mean"] if isinstance(found, dict) else found
+        axes.plot([mean], [row], "o", color=BLUE, label=None if row else "measured (mean)")
+        axes.plot([predicted[key]], [row], "|", color=ORANGE, markersize=16, label=None if row else "predicted")
+    axes.set_yticks(range(len(rows)), list(rows))
+    axes.set(xlim=(-1.05, 2.05), ylim=(2.5, -0.5), xlabel="cosine, or distance of the means")
+    axes.legend(loc="lower right")
+    drawn.suptitle(f"{loss_of(answer)}: {answer['verdict']}", x=0.01, ha="left", fontsize=10)
     return drawn

@@ -142,10 +142,8 @@ def _phases(answer: dict[str, Any]) -> Any:
 
 def _sides(answer: dict[str, Any]) -> Any:
     """Of two sides: angles and modality gap along the first parameter, one line for each value of the second."""
-    from matplotlib.figure import Figure
-
     name, *second = answer["axes"]
-    drawn = Figure(figsize=(6.5, 4.4))
+    drawn = canvas((6.5, 4.4))
     upper, lower = drawn.subplots(2, 1, sharex=True, height_ratios=(1.6, 1))
     one, two = answer["nouns"]
     for value in answer["over"][second[0]] if second else [None]:

@@ -63,9 +63,7 @@ def read_axes(value: Any, base: Path | None, losses: Registry[Any]) -> dict[str,
     """One or two parameters of ``losses``, each with its values; ValueError saying what is wrong."""
     value = spelled_ranges(value) if isinstance(value, (str, list, tuple)) else value
     if not isinstance(value, dict) or not 1 <= len(value) <= 2:
-        raise ValueError(
-            f"wanted one or two parameters with their values, as in temperature=0.05:1:20, got {value!r}"
-        )
+        raise ValueError(f"wanted one or two parameters with their values, as in temperature=0.05:1:20, got {value!r}")
     read: dict[str, list[float]] = {}
     for name, values in value.items():
         ranged = isinstance(values, str) and ":" in values and not values.startswith("@")

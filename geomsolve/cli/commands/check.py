@@ -9,18 +9,22 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.check import VALUE_TOLERANCE, check
+from geomsolve.analyses.check_crossmodal import check_crossmodal
 from geomsolve.analyses.check_report import CheckReport, Loosest
 from geomsolve.analyses.ranges import SETTLED
 from geomsolve.cli.answers import setting, undetermined
 from geomsolve.cli.options import (
     Command,
     class_options,
-    loss_options,
+    either_loss_options,
     nonnegative_option,
+    of_two_sides,
     output_options,
+    pair_options,
     solver_options,
     split_loss,
     stacked,
+    two_sided,
     weighting_options,
 )
 from geomsolve.cli.output import Output
@@ -30,6 +34,7 @@ from geomsolve.cli.render import cosine_phrase, holds_for
 from geomsolve.errors import InputError
 from geomsolve.questions.base import keys
 from geomsolve.questions.check import Check, CheckWeighting
+from geomsolve.questions.check_crossmodal import CheckCrossmodal
 from geomsolve.words import counted, number
 
 MOST_PAIRS = 15
@@ -67,7 +72,8 @@ def weighting_too(function: Any) -> Any:
 @click.command("check", cls=Command, epilog="Example: geomsolve check --props 0.5,0.3,0.2 --temperature 0.5")
 @weighting_too
 @class_options
-@loss_options
+@pair_options
+@either_loss_options
 @nonnegative_option
 @check_options
 @solver_options
@@ -78,17 +84,23 @@ def command(output: Output, **flags: Any) -> int:
 
     Trains free features, several for each class, on the actual batch loss, and compares where they end with the
     certified prediction. A loss below the certified bound would refute the prediction and is reported as a
-    contradiction. Needs torch: pip install 'geomsolve[torch]'.
+    contradiction. With --loss clip, siglip or cosine-softmax every image and every text has a vector of its own.
+    Needs torch: pip install 'geomsolve[torch]'.
     """
     problem = question(flags)
     output.notify(problem)
     with training(problem.training.steps, quiet=output.quiet) as tell:
-        report = check(problem, progress=tell)
+        if isinstance(problem, CheckCrossmodal):
+            report = check_crossmodal(problem, progress=tell)
+        else:
+            report = check(problem, progress=tell)
     return output.deliver(report, show)
 
 
-def question(flags: dict[str, Any]) -> Check | CheckWeighting:
-    """The question that the flags ask: about a weighting if one is named, else about a loss."""
+def question(flags: dict[str, Any]) -> Check | CheckWeighting | CheckCrossmodal:
+    """The question that the flags ask: about a weighting or a loss of two sides if one is named, else about a loss."""
+    if of_two_sides(flags):
+        return CheckCrossmodal(**two_sided(flags, keys(CheckCrossmodal)))
     weighted = "weighting" in flags
     loss = split_loss(flags)
     known = set(keys(CheckWeighting)) if weighted else {*keys(Check), *loss["loss"]}

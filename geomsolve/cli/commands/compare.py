@@ -10,18 +10,31 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.compare import compare
+from geomsolve.analyses.compare_crossmodal import CompareCrossmodalReport, compare_crossmodal
 from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport, Comparison
 from geomsolve.analyses.compare_verdict import AT_OPTIMUM
+from geomsolve.cli import sides
 from geomsolve.cli.advice import after_collapse
 from geomsolve.cli.answers import setting, undetermined
-from geomsolve.cli.options import Command, loss_options, nonnegative_option, output_options, solver_options, split_loss
+from geomsolve.cli.options import (
+    Command,
+    either_loss_options,
+    nonnegative_option,
+    of_two_sides,
+    output_options,
+    solver_options,
+    split_loss,
+    two_sided,
+)
 from geomsolve.cli.output import Output
 from geomsolve.cli.progress import reading
 from geomsolve.cli.ranges import interval
 from geomsolve.cli.render import cosine_phrase, holds_for
 from geomsolve.errors import InputError
 from geomsolve.gram.simplex import simplex_cosine
+from geomsolve.questions.base import keys
 from geomsolve.questions.compare import Compare
+from geomsolve.questions.compare_crossmodal import CompareCrossmodal
 from geomsolve.words import counted, listing, number, rounded
 
 MOST_PAIRS = 12
@@ -44,8 +57,9 @@ TIGHT = 1e-3
     "compare", cls=Command, epilog="Example: geomsolve compare embeddings.npy --labels labels.npy --temperature 0.1"
 )
 @click.argument("embeddings", metavar="EMBEDDINGS...", nargs=-1, required=True)
-@click.option("--labels", required=True, metavar="FILE", help="The class of each row: npy, txt, file.csv:column, ...")
-@loss_options
+@click.option("--labels", metavar="FILE", help="The class of each row: npy, txt, file.csv:column, ...")
+@click.option("--texts", metavar="FILE", help="Instead: the text of each row, an image, as vectors too (clip, siglip).")
+@either_loss_options
 @click.option("--within", type=float, metavar="X", help="Largest difference of a cosine that matches (default 0.1).")
 @click.option("--dim", type=int, metavar="D", help="Dimensions that the encoder can use (default: those of its rows).")
 @nonnegative_option
@@ -64,7 +78,14 @@ def command(output: Output, **flags: Any) -> int:
     set, after the projection head that the loss sees. The verdict: matches; loose (the loss is at the optimum, but does
     not fix these angles); not there yet; another geometry; dimension (the encoder has too few to hold the optimum).
     The loss value on your data needs torch; all else does not.
+
+    With --texts, EMBEDDINGS are images and row i of both files is a pair: the modality gap, the alignment and the
+    cosines within and across pairs are held against what --loss clip or siglip wants of so many pairs.
     """
+    if of_two_sides(flags):
+        return two_files(output, flags)
+    if "labels" not in flags:
+        raise InputError("give the class of each row by --labels, or the text of each image by --texts")
     try:
         problem = Compare(**split_loss(flags))
         output.notify(problem)
@@ -75,8 +96,24 @@ def command(output: Output, **flags: Any) -> int:
     return output.deliver(report, show)
 
 
-def show(report: CompareReport | CheckpointsReport, screen: Console, *, quiet: bool) -> None:
+def two_files(output: Output, flags: dict[str, Any]) -> int:
+    """Images and texts, row by row."""
+    if "texts" not in flags:
+        raise InputError("a loss of two sides compares images and texts; give the file of the texts", field="texts")
+    try:
+        problem = CompareCrossmodal(**two_sided(flags, keys(CompareCrossmodal)))
+        output.notify(problem)
+        report = compare_crossmodal(problem)
+    except InputError as error:
+        raise InputError(error.message, field=error.field.replace("embeddings", "")) from None
+    return output.deliver(report, show)
+
+
+def show(report: CompareReport | CheckpointsReport | CompareCrossmodalReport, screen: Console, *, quiet: bool) -> None:
     """Print the comparison for a person: sentence, table, figures."""
+    if isinstance(report, CompareCrossmodalReport):
+        sides.show(report, screen, quiet=quiet)
+        return
     if isinstance(report, CheckpointsReport):
         show_checkpoints(report, screen, quiet=quiet)
         return

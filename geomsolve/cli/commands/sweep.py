@@ -15,8 +15,8 @@ from rich.text import Text
 from geomsolve.analyses.imbalance import SAME
 from geomsolve.analyses.ranges import SETTLED
 from geomsolve.analyses.sweep import SweepReport, losing, sweep
-from geomsolve.batch.table import cell
 from geomsolve.analyses.sweep_crossmodal import SweepCrossmodalReport, sweep_crossmodal
+from geomsolve.batch.table import cell
 from geomsolve.cli import states
 from geomsolve.cli.options import (
     Command,

@@ -1,0 +1,174 @@
+"""Two sides as they are trained: the losses by their own codes, descent against the prediction, embeddings in files."""
+
+from __future__ import annotations
+
+from math import log, sqrt
+
+import numpy as np
+import pytest
+
+from geomsolve import CompareCrossmodal, Crossmodal, solve
+from geomsolve.gram.orbits import Orbits
+from geomsolve.objectives.cross import Joint
+from geomsolve.pair_losses import make_pair_loss
+
+torch = pytest.importorskip("torch")
+
+from geomsolve import CheckCrossmodal  # noqa: E402
+from geomsolve.descent.pair_recipes import recipe_of  # noqa: E402
+
+
+def unit(n, d, seed):
+    rows = np.random.default_rng(seed).standard_normal((n, d))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def trained(name, joint, cosines, **parameters):
+    loss = make_pair_loss(name, parameters)
+    pairs = torch.tensor(joint / joint.sum())
+    return float(recipe_of(loss).loss_of(loss, pairs)(torch.tensor(cosines)))
+
+
+def test_the_loss_of_open_clip():
+    """Logits in both directions, labels 0, ..., n - 1, the mean of two cross-entropies."""
+    n, scale = 6, 14.3
+    image, text = (torch.tensor(unit(n, 4, seed)) for seed in (0, 1))
+    logits_per_image = scale * image @ text.T
+    labels = torch.arange(n)
+    ce = torch.nn.functional.cross_entropy
+    published = float((ce(logits_per_image, labels) + ce(logits_per_image.T, labels)) / 2)
+    ours = trained("clip", np.eye(n), (image @ text.T).numpy(), temperature=1 / scale)
+    assert ours + log(n) == pytest.approx(published, abs=1e-12)
+
+
+def test_the_loss_of_siglip():
+    """-sum log sigmoid(labels * logits) / n with labels 2 I - 1."""
+    n = 6
+    image, text = (torch.tensor(unit(n, 4, seed)) for seed in (0, 1))
+    logits = image @ text.T * 10 - 10
+    published = -float(torch.nn.functional.logsigmoid((2 * torch.eye(n) - 1) * logits).sum() / n)
+    ours = trained("siglip", np.eye(n), (image @ text.T).numpy(), temperature=0.1, bias=-10.0)
+    assert ours == pytest.approx(published, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("clip", {"temperature": 0.3}),
+        ("siglip", {"temperature": 0.3, "bias": -1.0}),
+        ("siglip", {"temperature": 0.3, "bias": 2.0, "sampling": "iid", "batch": 9}),
+        ("cosine-softmax", {"temperature": 0.3, "prior": "props"}),
+        ("cosine-softmax", {"temperature": 0.3, "margin": 0.2}),
+    ],
+)
+def test_objectives_are_the_trained_losses(name, parameters):
+    """On any cosines, matched or not: no formula is shared between the two."""
+    weights = np.random.default_rng(3).uniform(0.1, 1, (4, 4))
+    cosines = unit(4, 3, 0) @ unit(4, 3, 1).T
+    joint = Joint.of(weights, merge=False)
+    objective = make_pair_loss(name, parameters).objective(joint)
+    own = objective.value(joint.paired.reduce_cross(cosines))
+    assert own == pytest.approx(trained(name, weights, cosines, **parameters), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"props": [0.5, 0.3, 0.2], "noise": 0.1, "loss": {"name": "clip", "temperature": 0.5}},
+        {"props": [0.25] * 4, "loss": {"name": "siglip", "temperature": 0.2}},
+        {"props": [0.7, 0.2, 0.1], "loss": {"name": "cosine-softmax", "temperature": 0.5, "margin": 0.1}},
+        {"pairs": [[3, 1, 1, 1], [1, 2, 1, 1], [0.5, 1, 3, 3]], "loss": {"name": "clip", "temperature": 1.0}},
+    ],
+)
+@pytest.mark.slow
+def test_descent_reaches_what_is_predicted(flags):
+    report = solve(CheckCrossmodal(**flags, optimizer="lbfgs", device="cpu", steps=2000))
+    assert report.verdict == "agrees"
+    assert report.descent.value >= report.prediction.lower_bound - 1e-9
+    assert report.descent.value == pytest.approx(report.prediction.value, abs=1e-8)
+
+
+def test_check_as_a_command(run):
+    done = run("check", "--loss", "siglip", "--props", "2*.5", "-t", 0.5, "--optimizer", "lbfgs", "--json")
+    assert done.code == 0
+    assert done.json["verdict"] == "agrees"
+    # K = 2 at b = 0: the cosines are +-1, softplus(-s) + softplus(-s)
+    assert done.json["descent"]["value"] == pytest.approx(2 * np.logaddexp(0, -2), abs=1e-9)
+    assert len(done.json["prediction"]["gram"]) == 4
+    for flags, words in (
+        (("--loss", "clip", "--batch", 8, "--props", ".5,.5"), "--batch: it is trained in the limit of large batches"),
+        (("--loss", "clip", "--props", ".5,.5", "--synthetic", "synco"), "--synthetic: this belongs to a loss over"),
+        (("--loss", "clip", "--counts", "201*1"), "--counts: at most 400 points are trained"),
+    ):
+        ended = run("check", *flags)
+        assert (ended.code, ended.stdout) == (2, "")
+        assert words in " ".join(ended.stderr.split())
+
+
+def files(folder, x, y):
+    np.save(folder / "images.npy", x)
+    np.save(folder / "texts.npy", y)
+    return {"embeddings": str(folder / "images.npy"), "texts": str(folder / "texts.npy")}
+
+
+def test_images_and_texts_at_the_optimum_match(tmp_path, run):
+    """A regular simplex with both sides at its corners; 5 times as long."""
+    k = 6
+    simplex = 5 * (np.eye(k) - 1 / k)
+    where = files(tmp_path, simplex, 2 * simplex)
+    report = solve(CompareCrossmodal(**where, loss={"name": "clip", "temperature": 0.2}))
+    assert report.verdict == "matches"
+    assert report.value_measured == pytest.approx(np.log((1 + (k - 1) * np.exp(-k / (k - 1) / 0.2)) / k), abs=1e-12)
+    assert report.excess == pytest.approx(0, abs=1e-12)
+    assert report.measured["other_cosine"]["max"] == pytest.approx(-1 / (k - 1), abs=1e-12)
+    text = run("compare", where["embeddings"], "--texts", where["texts"], "-t", 0.2, "--plot", tmp_path / "a.svg")
+    assert text.code == 0
+    assert text.stdout.startswith("Your images and texts are arranged as clip wants")
+    assert "predicted" in (tmp_path / "a.svg").read_text()
+
+
+def test_a_gap_scales_the_margin(tmp_path):
+    """Sides moved apart by g along a new axis: delta = K / (K - 1) (1 - g^2 / 4), and the loss rises accordingly."""
+    k, g, t = 6, 0.8, 0.2
+    simplex = sqrt(k / (k - 1)) * (np.eye(k) - 1 / k) * sqrt(1 - g**2 / 4)
+    up = np.full((k, 1), g / 2)
+    where = files(tmp_path, np.hstack([simplex, up]), np.hstack([simplex, -up]))
+    report = solve(CompareCrossmodal(**where, loss={"name": "clip", "temperature": t}))
+    assert report.measured["modality_gap"] == pytest.approx(g, abs=1e-12)
+    assert report.excess == pytest.approx(report.gap_price, abs=1e-12)
+    assert report.gap_price > 1e-3
+    delta = k / (k - 1) * (1 - g**2 / 4)
+    assert report.value_measured == pytest.approx(np.log((1 + (k - 1) * np.exp(-delta / t)) / k), abs=1e-12)
+    forced = solve(Crossmodal(counts=[1] * k, gap=g, loss={"name": "clip", "temperature": t}))
+    assert forced.modality_gap["price"] == pytest.approx(report.gap_price, abs=1e-8)
+    assert report.verdict == "not there yet"
+
+
+def test_what_two_files_must_be(tmp_path, run):
+    where = files(tmp_path, unit(5, 3, 0), unit(4, 3, 1))
+    both = (where["embeddings"], "--texts", where["texts"])
+    np.save(tmp_path / "bad.npy", np.zeros((5, 3)))
+    np.save(tmp_path / "wide.npy", unit(5, 4, 0))
+    for flags, words in (
+        (both, "--texts: 4 rows for 5 images"),
+        ((where["embeddings"], "--texts", tmp_path / "bad.npy"), "is zero and has no direction"),
+        ((where["embeddings"], "--texts", tmp_path / "wide.npy"), "in one space"),
+        ((where["embeddings"], "--loss", "clip"), "--texts: a loss of two sides compares images and texts"),
+        ((where["embeddings"],), "give the class of each row by --labels, or the text of each image by --texts"),
+        ((*both, "--labels", "y.txt"), "--labels: this belongs to a loss over classes"),
+    ):
+        ended = run("compare", *flags)
+        assert (ended.code, ended.stdout) == (2, "")
+        assert words in " ".join(ended.stderr.split())
+
+
+def test_many_equal_pairs_have_the_closed_form():
+    """The prediction of a comparison is that of one batch of so many pairs."""
+    joint = Joint.classes(Orbits.equal(50))
+    loss = make_pair_loss("clip", {"temperature": 0.5})
+    a, b = (loss.gap_price(50, g) for g in (0.0, 1.0))
+    assert a == 0
+    assert b == pytest.approx(np.log((1 + 49 * np.exp(-50 / 49 * 1.5)) / (1 + 49 * np.exp(-50 / 49 * 2))), abs=1e-12)
+    assert loss.replace(batch=8).gap_price(50, 1.0) is None
+    assert make_pair_loss("siglip", {}).gap_price(50, 1.0) is None
+    assert joint.paired.points == (50, 50)
