@@ -13,6 +13,7 @@ from geomsolve.questions.base import Problem
 from geomsolve.questions.classes import ClassProblem
 from geomsolve.questions.expect import Expectation, Near
 from geomsolve.questions.sweep import Sweep
+from geomsolve.questions.sweep_crossmodal import SweepCrossmodal
 from geomsolve.report import Report
 
 
@@ -40,7 +41,7 @@ def refuse_unknown(problem: Problem) -> None:
     kind: str = problem.kind  # type: ignore[attr-defined]  # every problem that can be made has one
     if expected.structure is not None:
         named = [expected.structure]
-        if isinstance(problem, Sweep):  # general at 4, regular simplex at 1 of 5 points
+        if isinstance(problem, (Sweep, SweepCrossmodal)):  # general at 4, regular simplex at 1 of 5 points
             named = re.findall(r"(?:^|, )(.*?) at \d+", expected.structure) or named
         _refuse(named, structures_of(kind), "structure")
     if expected.verdict is not None and (known := verdicts_of(kind)):

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from geomsolve.analyses.crossmodal import joint_of
-from geomsolve.analyses.crossmodal_report import describe
+from geomsolve.analyses.crossmodal_report import KINDS, describe
 from geomsolve.analyses.modality_gap import ModalityGap
 from geomsolve.analyses.named import pair_loss_of
 from geomsolve.errors import InputError, nearest
 from geomsolve.pair_losses import PairLoss
 from geomsolve.questions.crossmodal import Crossmodal
 from geomsolve.questions.sweep_crossmodal import SweepCrossmodal
-from geomsolve.report import Proof, Report, understood
+from geomsolve.report import Proof, Report, Table, understood
 from geomsolve.solvers.two_sides import solve_two_sides
 
 
@@ -24,16 +24,19 @@ from geomsolve.solvers.two_sides import solve_two_sides
 class SweepCrossmodalReport(Report):
     """One row a point, the last parameter of ``over`` varying fastest.
 
+    ``counted`` says which structures there are, and at how many points (``summary`` in JSON).
     ``rows`` hold the parameters, ``value``, ``lower_bound``, ``gap``, ``certified``, ``tied`` (true, false, or null
     where that was not settled), ``structure``, ``modality_gap``, ``partner_angle_deg`` (the largest of a point with its
     partner, null without any) and ``other_angle_deg`` (the smallest with any other).
     """
 
     command: ClassVar[str] = "sweep"
+    apart: ClassVar[tuple[str, ...]] = ("counted",)
+    structures: ClassVar[tuple[str, ...]] = KINDS
 
     over: dict[str, list[float]]
     nouns: tuple[str, str]
-    summary: str
+    counted: str
     rows: list[dict[str, Any]]
     seconds: float
 
@@ -43,15 +46,25 @@ class SweepCrossmodalReport(Report):
 
     @property
     def headline(self) -> str:
-        return self.summary
+        return self.counted
 
     @property
     def asked(self) -> dict[str, Any]:
-        return {"structure": self.summary}
+        return {"structure": self.counted}
+
+    @property
+    def table(self) -> Table:
+        """One row a point."""
+        return Table.of_rows(self.rows)
 
     def to_dict(self, **detail: Any) -> dict[str, Any]:
         """The JSON object; ``axes`` are the parameters in their order."""
-        return {**super().to_dict(**detail), "axes": list(self.over), "certified": self.certified}
+        return {
+            **super().to_dict(**detail),
+            "axes": list(self.over),
+            "certified": self.certified,
+            "summary": self.counted,
+        }
 
 
 def sweep_crossmodal(problem: SweepCrossmodal) -> SweepCrossmodalReport:
@@ -69,7 +82,7 @@ def sweep_crossmodal(problem: SweepCrossmodal) -> SweepCrossmodalReport:
         problem=understood(problem, loss=loss.written),
         over={name: list(values) for name, values in problem.over.items()},
         nouns=(loss.first_noun, loss.second_noun),
-        summary=f"{found} of {len(rows):,} points",
+        counted=f"{found} of {len(rows):,} points",
         rows=rows,
         seconds=time.perf_counter() - began,
     )

@@ -40,7 +40,7 @@ from geomsolve.solvers.two_sides import tied_optimum
 SCAN = 49
 """Points of a continuous path between which a change is looked for."""
 
-EVERY, MOST_CLASSES = 24, 2**24
+EVERY, MOST_CLASSES = 24, 2**20
 """Numbers of classes up to which every one is looked at, and up to which any is."""
 
 FARTHEST = 600.0
@@ -126,7 +126,7 @@ def over_classes(loss: PairLoss, noise: float) -> SidesPath:
         joint = Joint.classes(Orbits.equal(int(k)), noise)
         return loss.objective(joint), joint
 
-    beyond = [round(x) for x in np.geomspace(EVERY, MOST_CLASSES, 40)][1:]
+    beyond = [round(x) for x in np.geomspace(EVERY, MOST_CLASSES, 30)][1:]
     scan = (*(float(k) for k in range(2, EVERY + 1)), *(float(k) for k in beyond))
     return SidesPath(alike, lambda x: int(x), scan, None, whole=True)
 
@@ -163,7 +163,10 @@ def state_of(objective: CrossObjective, joint: Joint) -> str:
         return "apart"
     if not is_settled(objective, paired, tied_cross(best.cosines)):
         return UNKNOWN
-    return "regular simplex" if np.abs(best.cosines - simplex)[orbits.pairs > 0].max() <= SIMPLEX else "tied"
+    if orbits.n_orbits == 1:
+        return "tied"
+    near = bool(np.abs(best.cosines - simplex)[orbits.pairs > 0].max() <= SIMPLEX)
+    return "regular simplex" if near else "tied"
 
 
 def threshold_crossmodal(problem: ThresholdCrossmodal) -> ThresholdCrossmodalReport:

@@ -93,7 +93,7 @@ def show_sweep(report: SweepCrossmodalReport, screen: Console, *, quiet: bool) -
     loss = report.problem["loss"]["name"]
     one, two = report.nouns
     varied = listing([name.replace("_", " ") for name in report.over])
-    screen.print(f"Over {varied}, {one}s and {two}s under {loss}: {report.summary}.", style="bold")
+    screen.print(f"Over {varied}, {one}s and {two}s under {loss}: {report.counted}.", style="bold")
     if quiet:
         return
     shown_loss = {key: value for key, value in report.problem["loss"].items() if key not in report.over}
