@@ -19,7 +19,8 @@ or torch, tables of pandas, the text of the command line ("70%,20%,10%", "0.05:1
     Compare(embeddings, labels=)        does my trained encoder match the prediction?
     Check(props)                        does gradient descent get there?  (needs torch)
     Crossmodal(props)                   how do two encoders arrange images and texts?
-    ThresholdCrossmodal, SweepCrossmodal, CheckCrossmodal(props), CompareCrossmodal(images, texts=)    the same of these
+    ThresholdCrossmodal(props, over=), SweepCrossmodal(props, over=), CheckCrossmodal(props) ask the same of these,
+    CompareCrossmodal(images, texts=)   and compares them with the embeddings of two encoders
     Realizable(weighting, labels=)      can any embedding attain this weighting of pairs?
     CheckWeighting(weighting, labels=)  does gradient descent get there?  (needs torch)
     Capacity(classes, dim=)             how far apart can so many classes be?
