@@ -23,8 +23,8 @@ from geomsolve.cli.options import (
     no_nonnegative_option,
     of_two_sides,
     output_options,
-    proof_option,
     pair_options,
+    proof_option,
     split_loss,
     two_sided,
 )
