@@ -257,6 +257,14 @@ def test_json_is_what_the_contract_says(run):
     assert {"geomsolve", "python", "numpy", "cvxpy"} <= set(answer["versions"])
 
 
+@pytest.mark.slow
+def test_json_holds_the_cosines_of_up_to_200_sizes_and_all_with_full(run):
+    for sizes, flags, held in ((200, (), True), (201, (), False), (201, ("--full",), True)):
+        counts = ",".join(str(n) for n in range(5, 5 + sizes))
+        cosines = strict(run("imbalance", "--counts", counts, "--json", *flags).stdout)["orbit_cosines"]
+        assert (cosines is not None and len(cosines) == sizes) if held else cosines is None
+
+
 def test_json_of_infinite_negatives_and_of_a_threshold(run):
     answer = strict(run("imbalance", "--props", "0.9,0.05,0.05", "--loss", "infonce", "--json").stdout)
     assert answer["problem"]["loss"]["negatives"] == "inf"

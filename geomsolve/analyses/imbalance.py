@@ -38,8 +38,9 @@ from geomsolve.solvers.first_order import Watch
 from geomsolve.solvers.manifold import solve_limited
 from geomsolve.words import worth
 
-FULL_ORBITS = 1000
-"""Distinct proportions up to which their m x m cosines are part of the JSON without being asked for."""
+FULL_ORBITS = 200
+"""Distinct proportions up to which their m x m cosines are part of the JSON without being asked for: writing a million
+of them takes longer than finding them."""
 
 SAME = 1e-12
 """Losses no farther apart than this, relatively, are the same up to rounding."""
