@@ -403,6 +403,8 @@ def verify(path: str) -> tuple[int, str, list[Outcome]]:
     try:
         with open(path, "rb") as file:  # noqa: PTH123
             outcomes = check(file.read(MOST_BYTES + 1))
+    except (ArithmeticError, ValueError) as error:
+        return 2, f"its numbers are beyond what can be enclosed ({error})", []
     except (NotAProofError, OSError) as error:
         return 2, getattr(error, "strerror", None) or str(error), []
     return int(not all(holds for _, holds, _ in outcomes)), "", outcomes

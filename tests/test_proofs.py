@@ -343,7 +343,7 @@ def test_one_digit_that_makes_a_verdict_false_is_found(run, tmp_path):
 
 def test_the_checker_is_one_file_that_knows_nothing_of_geomsolve():
     text = FILE.read_text()
-    assert text.count("\n") <= 425
+    assert text.count("\n") <= 430
     known = {node.names[0].name.split(".")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import)}
     known |= {node.module.split(".")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
     assert known <= set(sys.stdlib_module_names)
@@ -468,3 +468,17 @@ def test_a_proof_takes_no_other_files_place(run, tmp_path):
     assert done.code == 2
     assert "--proof" in done.stderr
     assert not path.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("temperature", ["1e-999", "1e-30", "1e999"])
+def test_numbers_beyond_all_reason_end_in_words(run, tmp_path, temperature):
+    path = tmp_path / "proof.json"
+    for more in ((), ("--loss", "infonce", "--negatives", "4")):
+        run("imbalance", "--props", ".7,.2,.1", "-t", "1", *more, "--proof", path)
+        proof = json.loads(path.read_text())
+        proof["question"]["loss"]["temperature"] = temperature
+        path.write_text(json.dumps(proof))
+        done = run("verify", path)
+        assert done.code in (1, 2)
+        assert "internal error" not in done.stderr
