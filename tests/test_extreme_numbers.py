@@ -48,6 +48,7 @@ from geomsolve import Realizable, solve
         (["sweep", "--classes", str(2**63), "--over", "imbalance=1,10"], "classes"),
         (["capacity", "--classes", "3", "--dim", str(2**63)], "dim"),
         (["spectrum", "--power", "1,2", "--eps", "5e-324"], "eps"),
+        (["realizable", "--weighting", "custom", "--weights", "1,.5;.5,1", "--slack", "1e-300"], "slack"),
         (["spectrum", "--power", "power-law:2:64", "--blur", "1e-300"], "blur"),
     ],
 )

@@ -26,7 +26,7 @@ from pydantic_core import CoreSchema
 from geomsolve.errors import InputError, nearest
 from geomsolve.questions.base import LossChoice, read_lists
 from geomsolve.questions.classes import ClassProblem
-from geomsolve.questions.slack import Nonnegative
+from geomsolve.questions.slack import LEAST_SLACK, Nonnegative
 from geomsolve.reading.lists import read_names
 from geomsolve.registry import LOSSES, Registry
 from geomsolve.words import UNSEEN
@@ -76,7 +76,11 @@ class Contrast(ClassProblem):
     loss: Shared = Field(Shared(), description="parameters of each loss that takes them")
     nonnegative: Nonnegative = False
     slack: float = Field(
-        UNSEEN, gt=0, le=100, allow_inf_nan=False, description="nats above the optimum at which cosines are bounded"
+        UNSEEN,
+        ge=LEAST_SLACK,
+        le=100,
+        allow_inf_nan=False,
+        description="nats above the optimum for cosines' bounds",
     )
 
     @field_validator("losses", mode="before")

@@ -26,9 +26,12 @@ def read_pairs(value: Any) -> Any:
     return tuple(pairs)
 
 
+LEAST_SLACK = 1e-15
+"""Nats: smaller differences of losses are lost in rounding."""
+
 Slack = Annotated[
     float | None,
-    Field(gt=0, le=100, allow_inf_nan=False, description="nats above the optimum at which cosines are bounded"),
+    Field(ge=LEAST_SLACK, le=100, allow_inf_nan=False, description="nats above the optimum for cosines' bounds"),
 ]
 """The field of a slack; None: not asked."""
 

@@ -90,9 +90,13 @@ def command(
     rows: dict[int, Row] = {}
     others: list[Row] = []
     if ledger:
-        if resume:
-            rows, others = reusable(ledger.rows(), entries)
-        ledger.replace([*others, *rows.values()])
+        try:
+            if resume:
+                rows, others = reusable(ledger.rows(), entries)
+            ledger.replace([*others, *rows.values()])
+        except BaseException:
+            ledger.close()
+            raise
     if resume and not quiet:
         left = len(entries) - len(rows)
         click.echo(f"Note: {len(rows):,} of {len(entries):,} answers are kept, {left:,} to go", err=True)
