@@ -640,6 +640,7 @@ def test_list_losses(run):
     assert done.code == 0
     for name in ("supcon", "infonce", "dcl", "triplet", "sigmoid", "spectral", "align-uniform", "soft-supcon"):
         assert name in done.stdout
+    assert "softmax classifier on free features" in done.stdout  # on one line, not a word a line
     rows = {row["name"]: row for row in strict(run("list", "losses", "--json").stdout)["losses"]}
     assert "--negatives" in rows["infonce"]["flags"]
     assert "Khosla" in rows["supcon"]["source"]

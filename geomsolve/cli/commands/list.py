@@ -48,10 +48,17 @@ def command(what: str, as_json: bool, no_color: bool) -> None:
         click.echo(to_json({**head("list"), "problem": {"what": what}, what: whole, **unsolved}))
         return
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for key, value in rows[0].items():
-        table.add_column(key, justify="right" if isinstance(value, int) else "left", no_wrap=key == "name")
-    for row in rows:
-        table.add_row(*map(cell, row.values()))
+    if spelled:  # five columns of prose would be a word wide each
+        table.add_column("name", no_wrap=True)
+        table.add_column("what it is, where it comes from, and its flags")
+        for row in rows:
+            others = f", {', '.join(row['aliases'])} without classes" if row.get("aliases") else ""
+            table.add_row(row["name"], f"{row['summary']} ({row['source']}{others})\n{cell(row['flags'])}".rstrip())
+    else:
+        for key, value in rows[0].items():
+            table.add_column(key, justify="right" if isinstance(value, int) else "left", no_wrap=key == "name")
+        for row in rows:
+            table.add_row(*map(cell, row.values()))
     screen = console(no_color=no_color)
     screen.print(table)
     for row in refused:
