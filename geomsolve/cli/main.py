@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib
+import json
 import os
 import sys
 import warnings
@@ -55,22 +56,30 @@ class Commands(click.Group):
 
 @click.group(
     cls=Commands,
-    no_args_is_help=False,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Example: geomsolve imbalance --props 0.7,0.2,0.1",
 )
 @click.version_option(__version__, prog_name="geomsolve")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Which embedding geometry does a contrastive loss want, and is that proven?
 
     Every answer is printed with a lower bound that is recomputed independently of the solver.
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
-def fail(message: str, code: int) -> NoReturn:
-    """Say what went wrong on stderr and end with ``code``; very long words and quotes are cut short."""
+def fail(message: str, code: int, field: str = "") -> NoReturn:
+    """Say what went wrong on stderr, with ``--json`` as an object, and end with ``code``; very long words and quotes are
+    cut short."""
+    said = concise(message)
     with contextlib.suppress(OSError, ValueError):  # who closed stderr does not want to know
-        click.echo(f"Error: {concise(message)}", err=True)
+        if "--json" in sys.argv[1:]:
+            click.echo(json.dumps({"error": {"message": said, "field": field or None}}, ensure_ascii=False), err=True)
+        else:
+            click.echo(f"Error: {f'{flag_of(field)}: ' if field else ''}{said}", err=True)
     sys.exit(code)
 
 
@@ -97,7 +106,7 @@ def main() -> None:
         if debug:
             raise
         if isinstance(error, InputError) and error.field:
-            fail(f"{flag_of(error.field)}: {error.message}", error.exit_code)
+            fail(error.message, error.exit_code, error.field)
         fail(str(error), error.exit_code)
     except MemoryError:
         fail("out of memory; use fewer classes of different size, or fewer labels", 3)

@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 from pydantic import BaseModel
 
 from geomsolve.cli.output import Output, debug_option, json_option, no_color_option
@@ -78,6 +79,13 @@ solver_options = stacked(
     click.option("--seed", type=int, metavar="N", help="Seed of anything random (default 0)."),
 )
 
+
+def _datasets(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    from geomsolve.reading.datasets import EXAMPLES
+
+    return [CompletionItem(name) for name in EXAMPLES if name.startswith(begun)]
+
+
 class_options = stacked(
     click.option(
         "--props",
@@ -88,7 +96,12 @@ class_options = stacked(
     click.option(
         "--labels", metavar="LABELS", help="The class of each sample: cat,cat,dog, @y.txt, @train.csv:label, @y.npy."
     ),
-    click.option("--dataset", metavar="NAME", help="A built-in data set; see geomsolve list datasets."),
+    click.option(
+        "--dataset",
+        metavar="NAME",
+        shell_complete=_datasets,
+        help="A built-in data set; see geomsolve list datasets.",
+    ),
     click.option("--names", metavar="LIST", help="Class names, one a class."),
 )
 
@@ -102,6 +115,10 @@ class ChoiceOption(click.Option):
     ) -> None:
         super().__init__(*declarations, **settings)
         self.registries = (registry, *more)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        known = sorted(self.registry.items())
+        return [CompletionItem(name, help=cls.summary) for name, cls in known if name.startswith(incomplete)]
 
 
 def separated(args: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ Flags that commands without a loss share stand here too: their help need not loa
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -42,8 +43,8 @@ class Screen(Console):
 
 
 def console(*, no_color: bool) -> Console:
-    """A console for stdout: as wide as the terminal, 100 columns where there is none, markup and emoji off."""
-    width = None if sys.stdout.isatty() else 100
+    """A console for stdout: as wide as COLUMNS or the terminal, else 100 columns; markup and emoji off."""
+    width = None if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal() else 100
     return Screen(no_color=no_color or None, width=width, markup=False, emoji=False, highlight=False)
 
 

@@ -1,0 +1,66 @@
+"""The command line itself: help without a command, completion, errors as JSON, the width of what is printed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def test_alone_it_prints_help_and_help_of_a_command_is_its_own(run):
+    alone = run()
+    assert alone.code == 0
+    assert alone.stdout.startswith("Usage: geomsolve")
+    assert run("help").stdout == alone.stdout
+    assert run("help", "imbalance").stdout == run("imbalance", "--help").stdout
+    shown = run("help", "imbalence")
+    assert (shown.code, "did you mean 'imbalance'" in shown.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(run, shell):
+    shown = run("completion", shell)
+    assert shown.code == 0
+    assert f"_GEOMSOLVE_COMPLETE={shell}_complete" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "begun", "found"),
+    [
+        (["imbalance", "--loss"], "sup", {"supcon", "supcon-in"}),
+        (["imbalance", "--dataset"], "cifar10-", {"cifar10-lt:100"}),
+        (["realizable", "--weighting"], "j", {"jaccard"}),
+        (["help"], "cap", {"capacity"}),
+    ],
+)
+def test_losses_and_data_sets_complete(words, begun, found):
+    from click.shell_completion import ShellComplete
+
+    from geomsolve.cli.main import cli
+
+    items = ShellComplete(cli, {}, "geomsolve", "_GEOMSOLVE_COMPLETE").get_completions(words, begun)
+    assert found <= {item.value for item in items}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "field"),
+    [
+        (("imbalance", "--props", "0.7,0.1"), 2, "props"),
+        (("capacity", "--dim", 3, "--max-cosine", 2), 2, "max_cosine"),
+        (("imbalance", "--no-such-flag"), 2, None),
+    ],
+)
+def test_with_json_an_error_is_an_object(run, arguments, code, field):
+    shown = run(*arguments, "--json")
+    assert (shown.code, shown.stdout) == (code, "")
+    error = json.loads(shown.stderr)["error"]
+    assert error["field"] == field
+    assert error["message"]
+
+
+def test_columns_is_obeyed(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    narrow = run("capacity", "--classes", 12, "--dim", 3, "--quiet").stdout
+    assert max(map(len, narrow.splitlines())) <= 60
+    monkeypatch.delenv("COLUMNS")
+    assert max(map(len, run("capacity", "--classes", 12, "--dim", 3, "--quiet").stdout.splitlines())) > 60
