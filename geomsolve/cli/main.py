@@ -72,8 +72,8 @@ def cli(context: click.Context) -> None:
 
 
 def fail(message: str, code: int, field: str = "") -> NoReturn:
-    """Say what went wrong on stderr, with ``--json`` as an object, and end with ``code``; very long words and quotes are
-    cut short."""
+    """Say what went wrong on stderr, with ``--json`` as an object, and end with ``code``; very long words and quotes
+    are cut short."""
     said = concise(message)
     with contextlib.suppress(OSError, ValueError):  # who closed stderr does not want to know
         if "--json" in sys.argv[1:]:
