@@ -485,12 +485,6 @@ def test_bad_input_is_one_clear_message(run, tmp_path, monkeypatch, bad):
     assert done.stderr.startswith("Error: ")
 
 
-def test_no_command_is_one_clear_message(run):
-    done = run()
-    assert (done.code, done.stdout) == (2, "")
-    assert done.stderr.splitlines() == ["Error: Missing command. (see geomsolve --help)"]
-
-
 def test_unknown_commands_are_guessed(run):
     done = run("imbalanse")
     assert (done.code, done.stdout) == (2, "")
