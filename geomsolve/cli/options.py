@@ -117,8 +117,8 @@ class ChoiceOption(click.Option):
         self.registries = (registry, *more)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        known = sorted(self.registry.items())
-        return [CompletionItem(name, help=cls.summary) for name, cls in known if name.startswith(incomplete)]
+        known = {name: cls.summary for registry in self.registries for name, cls in registry.items()}
+        return [CompletionItem(name, help=known[name]) for name in sorted(known) if name.startswith(incomplete)]
 
 
 def separated(args: Sequence[str]) -> str:
