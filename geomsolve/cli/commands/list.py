@@ -52,8 +52,8 @@ def command(what: str, as_json: bool, no_color: bool) -> None:
         table.add_column("name", no_wrap=True)
         table.add_column("what it is, where it comes from, and its flags")
         for row in rows:
-            others = f", {', '.join(row['aliases'])} without classes" if row.get("aliases") else ""
-            table.add_row(row["name"], f"{row['summary']} ({row['source']}{others})\n{cell(row['flags'])}".rstrip())
+            alone = f", {', '.join(row['aliases'])} without classes" if row.get("aliases") else ""
+            table.add_row(row["name"], f"{row['summary']} ({row['source']}{alone})\n{cell(row['flags'])}".rstrip())
     else:
         for key, value in rows[0].items():
             table.add_column(key, justify="right" if isinstance(value, int) else "left", no_wrap=key == "name")
