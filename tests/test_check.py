@@ -41,6 +41,11 @@ TEN = [
     {"props": (0.5, 0.3, 0.2), "loss": {"name": "pairwise", "psi": "exp(2*x)", "sampling": "iid"}},
     {"props": (0.5, 0.3, 0.2), "loss": {"name": "align-uniform"}},
     {"props": (0.5, 0.3, 0.2), "loss": {"name": "weince", "temperature": 0.5, "delta": 0.1}},
+    {"props": (0.5, 0.3, 0.2), "loss": {"name": "contrastive", "neg_margin": -0.8}},
+    {"props": (0.5, 0.3, 0.2), "loss": {"name": "soft-margin-triplet", "temperature": 0.5}},
+    {"props": (0.5, 0.3, 0.2), "loss": {"name": "multi-similarity", "temperature": 0.5, "negatives": 4}},
+    {"props": (0.5, 0.3, 0.2), "loss": {"name": "n-pair", "temperature": 0.5}},
+    {"props": (0.5, 0.3, 0.2), "loss": {"name": "supcon-in", "temperature": 0.5}},
 ]
 
 

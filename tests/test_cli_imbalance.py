@@ -429,7 +429,7 @@ BAD = {
     "sum": (["--props", "0.7,0.2,0.2"], "--props: the proportions sum to 1.1, not 1"),
     "mixed counts": (["--props", "5,2.5"], "--props: .*sum to 7.5, not 1"),
     "fractional count": (["--counts", "5,2.5"], "--counts: counts must be whole numbers, but number 2 is 2.5"),
-    "nothing": ([], "exactly one of props, counts or dataset"),
+    "nothing": ([], "exactly one of props, counts, labels or dataset"),
     "two sources": (["--props", "0.5,0.5", "--counts", "3,3"], "found props and counts"),
     "names": (["--props", "0.5,0.5", "--names", "a,b,c"], "3 names for 2 classes"),
     "same name": (["--props", "0.5,0.5", "--names", "a,a"], "--names: the name 'a' stands twice"),

@@ -62,6 +62,11 @@ CASES = [
     ("bcl", {"temperature": 0.5, "batch": 5}),
     ("bcl", {"temperature": 0.3, "batch": 5, "views": 1}),
     ("tsc", {"temperature": 0.5, "positives": 2, "target_weight": 3.0}),
+    ("contrastive", {"pos_margin": 0.9, "neg_margin": -0.2}),
+    ("soft-margin-triplet", {"temperature": 0.5, "margin": 0.3}),
+    ("multi-similarity", {"temperature": 0.5, "negatives": 3}),
+    ("n-pair", {"temperature": 0.5}),
+    ("supcon-in", {"temperature": 0.5}),
 ]
 IDS = [f"{name}-{'-'.join(map(str, parameters.values()))}" for name, parameters in CASES]
 

@@ -41,6 +41,10 @@ class NPair(Loss):
 
     temperature: float = parameter(TEMPERATURE, 0.1)
 
+    @property
+    def reads_whole_set(self) -> bool:
+        return False
+
     def objective(self, orbits: Orbits) -> Objective:
         mass = orbits.sizes / orbits.n_classes
         return LogSum(orbits.others, np.ones(orbits.n_orbits), mass, 1 / self.temperature, unique_minimiser=True)

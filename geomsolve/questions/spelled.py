@@ -10,6 +10,7 @@ import math
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from geomsolve.questions.base import LossProblem, Problem
@@ -18,6 +19,9 @@ from geomsolve.words import flag_of
 
 ABOUT = {"title", "why", "expect", "base"}
 """Keys that say something about a problem without changing its answer."""
+
+OFTEN = 10
+"""Entries alike in a row from which they are written once, with their number."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ def in_force(question: LossProblem) -> dict[str, Any]:
     known = LOSSES.get(loss.name)
     usual = {} if known is None else known.defaults()
     given: dict[str, Any] = {} if loss.name == type(loss).model_fields["name"].default else {"name": loss.name}
-    for name, value in loss.parameters.items():
+    for name, value in sorted(loss.parameters.items(), key=lambda each: list(declared).index(each[0])):
         checked = None if value is None else declared[name].parse(value)
         if checked != usual.get(name):
             given[name] = value if isinstance(value, str) and value[:1].isalpha() else checked  # words stay words
@@ -88,7 +92,10 @@ def written(value: Any) -> str:
     """A value as a flag takes it: numbers in full, lists with commas, rows with semicolons."""
     if isinstance(value, (list, tuple)):
         rows = bool(value) and isinstance(value[0], (list, tuple))
-        return (";" if rows else ",").join(written(part) for part in value)
+        if rows or not all(isinstance(part, (int, float)) for part in value):
+            return (";" if rows else ",").join(written(part) for part in value)
+        alike = [(part, len(list(run))) for part, run in groupby(value)]
+        return ",".join(f"{n}*{written(x)}" if n >= OFTEN else ",".join([written(x)] * n) for x, n in alike)
     if isinstance(value, float):
         if math.isinf(value):
             return "inf"
