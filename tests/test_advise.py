@@ -265,7 +265,7 @@ def test_a_question_is_spelled_as_it_is_read():
     loss = {"name": "supcon", "batch": 8, "temperature": "1e-3", "anchor_weights": (1.0, 2.5, 3.0)}
     asked = Advise(counts=[100, 20, 5], names=["a b", "c", "d"], want="simplex", loss=loss)
     assert command_line(asked) == (
-        "geomsolve advise --counts 100,20,5 --names 'a b,c,d' --want simplex --batch 8 -t 0.001 "
+        "geomsolve advise --counts 100,20,5 --names 'a b,c,d' --want simplex -t 0.001 --batch 8 "
         "--anchor-weights 1,2.5,3"
     )
     full = Imbalance(counts=[5, 3], loss={"name": "supcon", "full_batch": True}, seed=3)

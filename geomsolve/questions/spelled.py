@@ -76,7 +76,8 @@ def in_force(question: LossProblem) -> dict[str, Any]:
     known = LOSSES.get(loss.name)
     usual = {} if known is None else known.defaults()
     given: dict[str, Any] = {} if loss.name == type(loss).model_fields["name"].default else {"name": loss.name}
-    for name, value in sorted(loss.parameters.items(), key=lambda each: list(declared).index(each[0])):
+    order = list(declared if known is None else known.takes())
+    for name, value in sorted(loss.parameters.items(), key=lambda each: order.index(each[0])):
         checked = None if value is None else declared[name].parse(value)
         if checked != usual.get(name):
             given[name] = value if isinstance(value, str) and value[:1].isalpha() else checked  # words stay words

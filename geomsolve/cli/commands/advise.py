@@ -255,7 +255,8 @@ def how_sure(report: AdviseReport) -> list[str]:
         lines.append(f"{whose}{kept}.{others}")
     free = [flags_of(option.change) for option in report.options if not (option.fixed or option.unsolved)]
     if free:
-        lines.append(f"Open: {listing(free)} fixes no angle: the loss is as content with many geometries as with one.")
+        fix, content = ("fixes", "it is") if len(free) == 1 else ("fix", "they are")
+        lines.append(f"Open: {listing(free)} {fix} no angle: {content} as content with many geometries as with one.")
     if report.problem.get("dim") is None:
         used = "one is" if report.now.rank == 1 else f"{report.now.rank:,} are"
         lines.append(f"More dimensions of the embedding change nothing: {used} all that is used.")
