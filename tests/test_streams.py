@@ -41,7 +41,7 @@ def test_one_message_names_the_file(redirection, args, code, said):
     done = shell(redirection, *args)
     assert done.returncode == code
     (line,) = done.stderr.decode().splitlines()
-    assert line.startswith(f"Error: {said}")
+    assert line.startswith(f"Error: {said}" if "--json" not in args else f'{{"error": {{"message": "{said}')
     assert done.stdout == b""
 
 
