@@ -75,7 +75,7 @@ def in_force(question: LossProblem) -> dict[str, Any]:
     declared, loss = LOSSES.parameters(), question.loss
     known = LOSSES.get(loss.name)
     usual = {} if known is None else known.defaults()
-    given: dict[str, Any] = {} if loss.name == type(loss).model_fields["name"].default else {"name": loss.name}
+    given: dict[str, Any] = loss.model_dump(include={"name"}, exclude_defaults=True)
     order = list(declared if known is None else known.takes())
     for name, value in sorted(loss.parameters.items(), key=lambda each: order.index(each[0])):
         checked = None if value is None else declared[name].parse(value)
