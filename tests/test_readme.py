@@ -30,6 +30,8 @@ def need_extras(command: str) -> None:
     """Skip a command whose extra is not installed."""
     if "--plot" in command or "geomsolve report" in command:
         pytest.importorskip("matplotlib", reason="pictures are an extra")
+    if "verify" in command:
+        pytest.importorskip("flint", reason="arithmetic in balls is an extra")
 
 
 @pytest.mark.slow
