@@ -19,7 +19,6 @@ import re
 import sys
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 FORMAT = "geomsolve-proof/1"
@@ -86,11 +85,9 @@ class Classes:
         _need({*self.loss} <= {"name", *taken}, f"{self.name} takes {', '.join(taken)} and no more")
         _need(1 <= len(groups) <= MOST_ORBITS, f"wanted 1 to {MOST_ORBITS} kinds of classes, got {len(groups)}")
         self.sizes, self.m = [_entry(group, "size", int) for group in groups], range(len(groups))
+        _need(all(1 <= n <= MOST_SIZE for n in self.sizes), f"size: wanted 1 to {MOST_SIZE:,}")
         self.count, self.others = sum(self.sizes), [[n - (g == h) for h, n in enumerate(self.sizes)] for g in self.m]
-        _need(
-            all(1 <= n <= MOST_SIZE for n in self.sizes) and self.count > 1,
-            f"size: wanted 1 to {MOST_SIZE:,}, two in all",
-        )
+        _need(self.count > 1, "size: wanted two classes or more in all")
         self.weigh([_number(_entry(group, "weight", str), "weight") for group in groups])
         temperature = self.option("temperature", "0" if "temperature" in taken else "1")
         _need(temperature > 0, "the temperature must be given and above 0")
@@ -166,8 +163,8 @@ def expected(q: Classes, g: int, x: list[Any], a0: Fraction, b: Fraction, k: int
     |e^-s - E e^-sY| <= s (1 + E Y) near 0, <= e^-s + e^{-s Ymin} far out; the other integrands are <= 1, e^{-s Ymin}.
     """
     own, chance = q.drawn()
-    parts = [(_ball(q.others[g][h] * chance[g][h]), x[h]) for h in q.m if q.others[g][h]] + [(_ball(own[g]), _ball(1))]
-    parts = [(r, y) for r, y in parts if not r.is_zero()]
+    parts = [(_ball(q.others[g][h] * chance[g][h]), x[h]) for h in q.m if q.others[g][h]]
+    parts += [(_ball(own[g]), _ball(1))] if own[g] else []
     A, B, tiny = _ball(a0), _ball(b), flint.arb(2) ** -int(0.9 * flint.ctx.prec)
     least, mean = A + B * k * min(y.lower() for _, y in parts), A + B * k * sum(r * y for r, y in parts)
     _need(least > 0, "a cosine too low for its temperature")
@@ -252,7 +249,7 @@ def strictly_convex(q: Classes) -> bool:
     return bool(_dot(q.sizes, [not h for h in heard]) < 2)
 
 
-def point_of(q: Classes, data: Any) -> tuple[Callable[[], Balls], list[int] | None]:
+def point_of(q: Classes, data: Any) -> tuple[Balls, list[int] | None]:
     """The cosines of the primal point, feasible whatever its numbers are; and its signs if it is at +1 and -1 only."""
     listed, spread = _entry(data, "centroids", list), _numbers(data, "spread", len(q.p))
     c = [_numbers({"centroids": row}, "centroids") for row in listed]
@@ -260,59 +257,37 @@ def point_of(q: Classes, data: Any) -> tuple[Callable[[], Balls], list[int] | No
     _need(all(n > 1 or s == 0 for n, s in zip(q.sizes, spread, strict=True)), "spread: a single class has none")
     length = [_dot(row, row) + s * s for row, s in zip(c, spread, strict=True)]
     _need(all(length), "centroids: a point at the origin has no direction")
-
-    def cosines() -> Balls:
-        b, size = [[_ball(x) for x in row] for row in c], [_ball(x).sqrt() for x in length]
-        found = [[_dot(b[g], b[h]) / size[g] / size[h] for h in q.m] for g in q.m]
-        for g in q.m:
-            found[g][g] = _ball((length[g] - spread[g] ** 2 * Fraction(q.sizes[g], max(q.sizes[g] - 1, 1))) / length[g])
-        return found
-
+    unit = [[_ball(x) / _ball(square).sqrt() for x in row] for row, square in zip(c, length, strict=True)]
+    cosines = [[_dot(x, y) for y in unit] for x in unit]
+    for g in q.m:
+        cosines[g][g] = _ball(1 - spread[g] ** 2 * Fraction(q.sizes[g], max(q.sizes[g] - 1, 1)) / length[g])
     flat = len(c[0]) == 1 and not any(spread) and all(row[0] in (1, -1) for row in c)
     return cosines, [int(row[0]) for row in c] if flat else None
 
 
-def optimum(data: Any) -> list[Callable[[], Outcome]]:
-    """The claims about the least loss."""
-    q = Classes(_entry(data, "question", dict))
-    (cosines, signs), given = point_of(q, _entry(data, "point", dict)), _entry(data, "dual", dict)
-    mu, shares = _numbers(given, "mu", len(q.p)), None
-    if q.name == "triplet":
-        shares = [_numbers({"shares": row}, "shares", len(q.p)) for row in _entry(given, "shares", list)]
-        _need(len(shares) == len(q.p) and all(0 <= x <= 1 for row in shares for x in row), "shares: not all in [0, 1]")
-
-    def check(kind: str, text: str) -> Outcome:
-        limit = _ball(_number(text, kind))
-        if kind == "value":
-            loss = dual(q, cosines(), shares)[0]
-            return f"the point has a loss of at most {text}", below((loss, limit)), f"loss {loss.str(20)}"
-        if kind == "bound":
-            C, forces = cosines(), [_ball(x) for x in mu]
-            _, floor, D, _ = dual(q, C, shares)
-            inner = _dot(q.sizes, forces) + q.pairs(lambda g, h: D[g][h] * C[g][h])
-            room = (floor - inner - limit) / q.count
-            delta = room.lower()
-            holds = positive(q, D, [x + delta for x in forces]) if delta > 0 else False if room < 0 else None
-            why = f"F {floor.str(20)}, <S, G> {inner.str(3)}, delta {delta.str(3, radius=False)}"
-            return f"no embedding has a loss below {text}", holds, why
-        said = "the optimal cosines are unique" if kind == "unique" else "only one class opposite all others is optimal"
-        if kind == "unique" and strictly_convex(q):
-            return said, True, "the loss is strictly convex in every cosine"
-        if signs is None or signs.count(1) != 1 or q.sizes[signs.index(1)] != 1 or q.name == "triplet":
-            return said, False, "the point is not one class opposite all others"
-        return said, positive(q, *collapsed(q, signs), 0), "S v = 0 exactly, S definite on a complement of v"
-
-    needs = {"value": "at_most", "bound": "at_least", "collapsed": "", "unique": ""}
-    return [partial(check, each["claim"], each.get(needs[each["claim"]], "0")) for each in _claims(data, needs)]
-
-
-def _claims(data: Any, needs: dict[str, str]) -> list[dict[str, Any]]:
-    listed: list[dict[str, Any]] = _entry(data, "claims", list)
-    _need(
-        listed and all(_entry(c, "claim", str) in needs for c in listed), f"claims: wanted some of {', '.join(needs)}"
-    )
-    _need(all(key in c for c in listed for key in needs[c["claim"]].split()), f"a claim lacks one of its keys: {needs}")
-    return listed
+def optimum(data: Any, claim: str, text: str = "0") -> Outcome:
+    """A claim about the least loss."""
+    q, given, limit = Classes(_entry(data, "question", dict)), _entry(data, "dual", dict), _ball(_number(text, claim))
+    (C, signs), mu = point_of(q, _entry(data, "point", dict)), [_ball(x) for x in _numbers(given, "mu", len(q.p))]
+    shares = [_numbers({"shares": row}, "shares", len(q.p)) for row in _entry({"shares": [], **given}, "shares", list)]
+    bounded = all(0 <= x <= 1 for row in shares for x in row)
+    _need(bounded and len(shares) == len(q.p) * (q.name == "triplet"), "shares: wanted those of triplet, in [0, 1]")
+    if claim in ("value", "bound"):
+        value, floor, D, _ = dual(q, C, shares)
+        if claim == "value":
+            return f"the point has a loss of at most {text}", below((value, limit)), f"loss {value.str(20)}"
+        inner = _dot(q.sizes, mu) + q.pairs(lambda g, h: D[g][h] * C[g][h])
+        room = (floor - inner - limit) / q.count
+        delta = room.lower()
+        holds = positive(q, D, [x + delta for x in mu]) if delta > 0 else False if room < 0 else None
+        why = f"F {floor.str(20)}, <S, G> {inner.str(3)}, delta {delta.str(3, radius=False)}"
+        return f"no embedding has a loss below {text}", holds, why
+    said = "the optimal cosines are unique" if claim == "unique" else "only one class opposite all others is optimal"
+    if claim == "unique" and strictly_convex(q):
+        return said, True, "the loss is strictly convex in every cosine"
+    if signs is None or signs.count(1) != 1 or q.sizes[signs.index(1)] != 1 or q.name == "triplet":
+        return said, False, "the point is not one class opposite all others"
+    return said, positive(q, *collapsed(q, signs), 0), "S v = 0 exactly, S definite on a complement of v"
 
 
 def along(question: Any, x: Fraction) -> tuple[Classes, list[int]]:
@@ -329,35 +304,27 @@ def along(question: Any, x: Fraction) -> tuple[Classes, list[int]]:
     return q, [1 if g == first else -1 for g in q.m]
 
 
-def threshold(data: Any) -> list[Callable[[], Outcome]]:
-    """The claims that collapse sets in, or ends, within an interval."""
-    question = _entry(data, "question", dict)
-
-    def check(claim: dict[str, Any]) -> Outcome:
-        low, high = _number(claim["low"], "low"), _number(claim["high"], "high")
-        _need(0 < low < high, "wanted 0 < low < high")
-        q, signs = along(question, low if claim["collapsed"] == "above" else high)
-        D, mu = collapsed(q, signs)
-        if isinstance(claim["against"], dict):
-            g = _entry(claim["against"], "within", int)
-            _need(g in q.m and q.sizes[g] > 1, "against: no such kind of classes, or only one class of it")
-            form = 2 * (mu[g] - D[g][g])
-        else:
-            x = [_ball(each) for each in _numbers(claim, "against", len(q.p))]
-            form = sum(q.sizes[g] * mu[g] * x[g] ** 2 for g in q.m) + q.pairs(lambda g, h: D[g][h] * x[g] * x[h])
-        other, signs = along(question, high if claim["collapsed"] == "above" else low)
-        holds = positive(other, *collapsed(other, signs), 0) if form < 0 else below((form, 0))
-        interval = f"[{claim['low']}, {claim['high']}]"
-        said = f"all classes but one share one point {claim['collapsed']} a {question['over']} in {interval}"
-        return said, holds, f"x'Sx = {form.str(3)} at one end, S definite on a complement of v at the other"
-
-    listed = _claims(data, {"threshold": "low high collapsed against"})
-    _need(all(claim["collapsed"] in ("above", "below") for claim in listed), "collapsed must be above or below")
-    return [partial(check, claim) for claim in listed]
+def threshold(data: Any, _: str, low: Any, high: Any, side: Any, against: Any) -> Outcome:
+    """The claim that collapse sets in, or ends, within an interval."""
+    question, ends = _entry(data, "question", dict), [_number(low, "low"), _number(high, "high")]
+    _need(0 < ends[0] < ends[1], "wanted 0 < low < high")
+    _need(side in ("above", "below"), "collapsed must be above or below")
+    (q, signs), (other, others) = (along(question, x) for x in (ends if side == "above" else ends[::-1]))
+    D, mu = collapsed(q, signs)
+    if isinstance(against, dict):
+        g = _entry(against, "within", int)
+        _need(g in q.m and q.sizes[g] > 1, "against: no such kind of classes, or only one class of it")
+        form = 2 * (mu[g] - D[g][g])
+    else:
+        x = [_ball(each) for each in _numbers({"against": against}, "against", len(q.p))]
+        form = sum(q.sizes[g] * mu[g] * x[g] ** 2 for g in q.m) + q.pairs(lambda g, h: D[g][h] * x[g] * x[h])
+    holds = positive(other, *collapsed(other, others), 0) if form < 0 else below((form, 0))
+    said = f"all classes but one share one point {side} a {question['over']} in [{low}, {high}]"
+    return said, holds, f"x'Sx = {form.str(3)} at one end, S definite on a complement of v at the other"
 
 
-def realizable(data: Any) -> list[Callable[[], Outcome]]:
-    """The claims that a matrix of fractions is, or is not, psd."""
+def realizable(data: Any, claim: str, against: Any = None) -> Outcome:
+    """The claim that a matrix of fractions is, or is not, psd."""
     question = _entry(data, "question", dict)
     y = [_numbers({"labels": row}, "labels") for row in _entry(question, "labels", list)]
     _need(1 <= len(y) <= MOST_ORBITS and len({len(row) for row in y}) == 1, "labels: too many, none, or not alike")
@@ -365,16 +332,20 @@ def realizable(data: Any) -> list[Callable[[], Outcome]]:
     _need(temperature > 0 and sigma > 0, "temperature and sigma must be above 0")
     factor = temperature / (2 * sigma**2)
     T = [[1 - factor * sum((a - b) ** 2 for a, b in zip(u, v, strict=True)) for v in y] for u in y]
+    if claim == "realizable":
+        return "some unit vectors have exactly the cosines asked for", definite(T, semi=True), "by exact elimination"
+    x = _numbers({"against": against}, "against", len(y))
+    form = _dot(x, [_dot(row, x) for row in T])
+    return "no unit vectors have the cosines asked for", form < 0, f"x'Tx = {form}, exactly"
 
-    def check(claim: dict[str, Any]) -> Outcome:
-        if claim["claim"] == "realizable":
-            holds = definite(T, semi=True)
-            return "some unit vectors have exactly the cosines asked for", holds, "by exact elimination"
-        x = _numbers(claim, "against", len(y))
-        form = _dot(x, [_dot(row, x) for row in T])
-        return "no unit vectors have the cosines asked for", form < 0, f"x'Tx = {form}, exactly"
 
-    return [partial(check, claim) for claim in _claims(data, {"realizable": "", "not realizable": "against"})]
+KINDS: dict[str, tuple[Callable[..., Outcome], dict[str, str]]] = {
+    "optimum": (optimum, {"value": "at_most", "bound": "at_least", "collapsed": "", "unique": ""}),
+    "threshold": (threshold, {"threshold": "low high collapsed against"}),
+    "realizable": (realizable, {"realizable": "", "not realizable": "against"}),
+}
+"""What decides the claims of a kind of proof, given the proof, a claim's name and its keys, in balls of the precision
+in force; and each claim with the keys that it needs."""
 
 
 def check(text: str | bytes) -> list[Outcome]:
@@ -387,12 +358,15 @@ def check(text: str | bytes) -> list[Outcome]:
         raise NotAProofError(f"not JSON: {error}") from None
     form = _entry(data, "format", str)
     _need(form == FORMAT, f"format {form!r:.40} is not {FORMAT!r}, all that is known here")
-    kinds = {"optimum": optimum, "threshold": threshold, "realizable": realizable}
-    _need(_entry(data, "kind", str) in kinds, f"unknown kind {data['kind']!r:.40}; known are {', '.join(kinds)}")
-    outcomes = []
-    for claim in kinds[data["kind"]](data):
-        flint.ctx.prec = 64
-        while (outcome := claim())[1] is None and flint.ctx.prec < MOST_BITS:
+    _need(_entry(data, "kind", str) in KINDS, f"unknown kind {data['kind']!r:.40}; known are {', '.join(KINDS)}")
+    claims, (decide, needs), outcomes = _entry(data, "claims", list), KINDS[data["kind"]], []
+    _need(claims, "claims: there are none")
+    for claim in claims:
+        _need(_entry(claim, "claim", str) in needs, f"claims: wanted some of {', '.join(needs)}")
+        keys = needs[claim["claim"]].split()
+        _need({*keys} <= {*claim}, f"a claim lacks one of its keys: {', '.join(keys)}")
+        given, flint.ctx.prec = [data, claim["claim"], *(claim[key] for key in keys)], 64
+        while (outcome := decide(*given))[1] is None and flint.ctx.prec < MOST_BITS:
             flint.ctx.prec *= 2
         outcomes.append(outcome)
     return outcomes
