@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,8 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile("geomsolve", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("geomsolve")  # no test fails by the clock
+
+os.environ.pop("COLUMNS", None)  # commands obey it, and whoever runs tests in parallel may set it
 
 
 @pytest.fixture

@@ -359,6 +359,7 @@ def test_a_failed_question_leaves_the_old_file_alone(run, tmp_path):
 
 
 def test_a_write_that_breaks_leaves_nothing_half_written(tmp_path, monkeypatch):
+    from geomsolve.errors import GeomsolveError
     from geomsolve.files import write_atomically
 
     target = tmp_path / "answer.json"
@@ -368,7 +369,7 @@ def test_a_write_that_breaks_leaves_nothing_half_written(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(GeomsolveError, match=r"answer\.json' cannot be written: No space"):
         write_atomically(target, "new")
     assert target.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["answer.json"]

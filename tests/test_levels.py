@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from math import exp, factorial, log, prod
 
 import numpy as np
@@ -332,7 +333,7 @@ def test_values_are_equal_within_the_digits_typed(run):
     assert run(*flags, "3").json["reading"] == "between"  # a digit alone does not blur the levels
     typo = run(*flags, "3,47")
     assert typo.code == 2
-    assert "--loss-value" in typo.stderr
+    assert json.loads(typo.stderr)["error"]["field"] == "loss_value"
 
 
 def test_flags_without_a_level_are_refused():
