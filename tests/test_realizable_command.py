@@ -212,7 +212,7 @@ def test_the_example_of_the_help_works(run):
         (["--weighting", "yaware", "--labels", "1,2", "--self-pairs", "maybe"], "--self-pairs"),
         (["--weighting", "yaware", "--labels", "@/no/such/file"], "--labels: there is no file"),
         (["--weighting", "custom", "--weights", "1,2;3,1"], "--weights: the matrix must be symmetric"),
-        (["--weighting", "custom", "--weights", "1,2,3;3,1,2"], "--weights: the matrix must be square"),
+        (["--weighting", "custom", "--weights", "1,2,3,4;3,1,2,5"], "--weights: the matrix must be square"),
         (["--weighting", "custom", "--weights", "1,-2;-2,1"], "--weights: weights must be at least 0"),
         (["--weighting", "custom"], "--weights"),
         (["--weighting", "yaware", "--labels", "line:3000"], "--labels: 3,000 distinct labels"),

@@ -394,7 +394,7 @@ def _range(found: Range) -> dict[str, Any]:
 
 def _names(problem: Realizable, target: Target) -> tuple[str, ...]:
     if problem.labels is None:
-        return tuple(str(i + 1) for i in range(target.orbits.n_orbits))
+        return problem.sample_names or tuple(str(i + 1) for i in range(target.orbits.n_orbits))
     first = np.unique(target.orbits.index, return_index=True)[1]
     if problem.spelled:
         return tuple(problem.spelled[i] for i in first)

@@ -109,6 +109,19 @@ class Realizable(Problem):
         return self
 
     @property
+    def notices(self) -> tuple[str, ...]:
+        chosen = WEIGHTINGS.make(self.weighting, self.parameters, field="weighting")
+        said: tuple[str, ...] = chosen.notes(self.similarity or chosen.similarity)
+        return said
+
+    @property
+    def sample_names(self) -> tuple[str, ...]:
+        """What the matrix of the weighting calls its samples; () where it has none or does not name them."""
+        tables = (value for value in (self.model_extra or {}).values() if isinstance(value, Table))
+        named = (table.names for table in tables if len(table.names) == table.values.shape[0])
+        return next(named, ())
+
+    @property
     def drawn(self) -> FloatArray:
         """The labels (n, d) that are asked about: all, or a sample of them."""
         assert self.labels is not None

@@ -26,8 +26,9 @@ from geomsolve.solvers.conic import attempts, load_cvxpy
 GREY = 1e-7
 """Margins smaller than this, relative to the size of the matrix, cannot be told from zero by a conic solver."""
 
-MOST_MISSING = 6
-"""Missing pairs up to which the range of each is worked out."""
+FEWEST_RANGES, MOST_RANGES = 6, 40
+"""Missing pairs of which the range is worked out by programs, two each, of many points and of up to 25; the ranges of
+others are not found."""
 
 MOST_POINTS = 150
 """Points up to which a completion is sought: the cost grows with the sixth power."""
@@ -67,7 +68,8 @@ class Range:
 class Completion:
     """``matrix`` (n, n) completed, cosines or squared distances; ``margin`` its smallest relevant eigenvalue.
 
-    ``ranges`` of each missing pair, empty where there is no completion, or too many are missing.
+    ``ranges`` of each missing pair, empty where there is no completion; of those that need programs the first
+    are found, between :data:`FEWEST_RANGES` and :data:`MOST_RANGES` of them.
     """
 
     matrix: FloatArray
@@ -125,14 +127,17 @@ def complete(known: FloatArray, latents: Latents, components: IntArray, *, free:
     pairs = np.argwhere(np.triu(missing, 1)) if possible else np.empty((0, 2), dtype=int)
     rules = [*constraints, margin >= 0]
     marks = (latents.own, -latents.own, 0.0)  # where ranges are likely to end
-    for i, j in pairs.tolist() if len(pairs) <= MOST_MISSING else ():
+    solved, most = 0, max(FEWEST_RANGES, int(MOST_RANGES * min(1.0, (25 / n) ** 3)))
+    for i, j in pairs.tolist():
         closed = latents.ends(known, (i, j), components, free)
         if closed is not None:
             ranges.append(Range(i, j, *closed))
             continue
         values = []
+        solved += 1
         for goal in (cp.Minimize(matrix[i, j]), cp.Maximize(matrix[i, j])):
-            end = size * float(matrix.value[i, j]) if solve(goal, rules) else np.nan
+            asked = solved <= most
+            end = size * float(matrix.value[i, j]) if asked and solve(goal, rules) else np.nan
             values.append(next((mark for mark in marks if abs(end - mark) <= tolerance), end))
         ranges.append(Range(i, j, values[0], values[1], not np.isnan(values[0]), not np.isnan(values[1])))
     return Completion(found, lowest, possible, tolerance, tuple(ranges))

@@ -91,6 +91,10 @@ class Weighting(Choice):
         """The parameters under which ``verify.py`` knows its target as a matrix of fractions; None where it is none."""
         return None
 
+    def notes(self, similarity: str) -> tuple[str, ...]:
+        """What it takes differently from how it might be meant, for latents of that ``similarity``."""
+        return ()
+
     def in_force(self, temperature: float) -> dict[str, Any]:
         """Its parameters, with what follows from the temperature of the latents filled in."""
         return self.parameters()

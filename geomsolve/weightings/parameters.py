@@ -21,5 +21,16 @@ WEIGHTS = Parameter(
     "weights", ("--weights",), matrix, "MATRIX", "Symmetric weights, 1,.5;.5,1 or @file; blank is unknown."
 )
 TARGET = Parameter(
-    "target", ("--target",), matrix, "MATRIX", "Wanted cosines (or squared distances) instead of weights."
+    "target",
+    ("--target",),
+    matrix,
+    "MATRIX",
+    "Wanted cosines (or distances) instead of weights: @file, rows, pairs i,j,s, condensed.",
+)
+DISTANCES = Parameter(
+    "distances",
+    ("--distances",),
+    choice("squared", "plain"),
+    "squared|plain",
+    "The target holds distances, squared or plain, of Euclidean latents.",
 )

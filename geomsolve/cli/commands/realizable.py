@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 FEW = 12
 """Labels up to which a whole table is printed."""
 
+MOST_SHOWN = 40
+"""Missing entries whose ranges are printed."""
+
 
 @click.command(
     "realizable", cls=Command, epilog="Example: geomsolve realizable --weighting yaware --labels 20,25,30 --sigma 5"
@@ -186,9 +189,21 @@ def show_geometry(report: RealizableReport, screen: Console) -> None:
             f"{rounded(d['attained'], 5)}; on average (root mean square) {what}s are off by "
             f"{number(d['rms_error'], 3)}."
         )
-    for c in report.completions:
-        screen.print(f"Missing entry, row {c['row']} and column {c['column']}: any {what} {values_of(c)} works.")
+    show_missing(report, screen)
     screen.print()
+
+
+def show_missing(report: RealizableReport, screen: Console) -> None:
+    """The range of each missing entry, and of how many none is shown."""
+    what = report.latents.noun
+    known = [c for c in report.completions if c["low_attained"] is not None or c["high_attained"] is not None]
+    for c in known[:MOST_SHOWN]:
+        screen.print(f"Missing entry, row {c['row']} and column {c['column']}: any {what} {values_of(c)} works.")
+    if len(known) > MOST_SHOWN:
+        screen.print(f"The ranges of {len(known) - MOST_SHOWN:,} more missing entries stand in the object of --json.")
+    if len(known) < len(report.completions):
+        unknown = counted(len(report.completions) - len(known), "missing entry", "missing entries")
+        screen.print(f"The range of {unknown} was not worked out.")
 
 
 def values_of(completion: dict[str, Any]) -> str:
