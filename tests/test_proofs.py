@@ -119,7 +119,7 @@ def test_every_form_is_proven_at_the_loss_that_is_printed(run, tmp_path, args):
 
 
 def test_fractions_are_what_was_written():
-    from geomsolve.analyses.proofs import exact
+    from geomsolve.analyses.elimination import exact
 
     cases = {
         0.7: "0.7",
@@ -176,6 +176,37 @@ def test_a_square_is_realizable_exactly(run, tmp_path):
     """Four corners of a square of side 1 at temperature 2: radius^2 = 1/2 = sigma^2 / temperature, just so."""
     args = ("--weighting", "yaware", "--labels", "0,0;0,1;1,0;1,1", "-t", "2")
     assert holds(written(run, tmp_path, "realizable", *args))
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+def test_exact_verdicts_where_eigenvalues_cannot_tell(run, tmp_path, beyond):
+    """Corners of a square of side 1 are unit vectors at temperature 2, two of them opposite; just above they are not."""
+    t = "2.0000000000001" if beyond else "2"
+    args = ("realizable", "--weighting", "yaware", "--labels", "0,0;0,1;1,0;1,1", "-t", t)
+    assert run(*args, "--json").json["verdict"] == "realizable"
+    path = tmp_path / "p.json"
+    found = run(*args, "--exact", "--json", "--proof", path)
+    assert found.code == 0
+    assert holds(json.loads(path.read_text()))
+    assert found.json["verdict"] == ("inconsistent" if beyond else "realizable")
+    assert found.json["least_dimension"] == (None if beyond else 2)
+    assert "exactly" in found.json["reason"] or "by exact elimination" in found.json["reason"]
+    shown = found.json["exact"]
+    assert shown["positive_semidefinite"] is not beyond
+    if beyond:
+        x, y = [Fraction(each) for each in shown["against"]], [(0, 0), (0, 1), (1, 0), (1, 1)]
+        T = [[1 - Fraction(t) * ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2) / 2 for b in y] for a in y]
+        form = sum(x[i] * x[j] * T[i][j] for i in range(4) for j in range(4))
+        assert form == Fraction(shown["form"]) < 0
+
+
+@pytest.mark.parametrize(
+    "args", [("xclr", "--labels", "1,0;0,1"), ("yaware",), ("yaware", "--labels", "0,1", "--dim", 1)]
+)
+def test_exact_verdicts_of_what_is_not_in_fractions_are_refused(run, args):
+    done = run("realizable", "--weighting", *args, "--exact")
+    assert (done.code, done.stdout) == (2, "")
+    assert "--exact: exact verdicts are for y-Aware" in done.stderr
 
 
 def digit_changed(text: str, rng: random.Random) -> str:

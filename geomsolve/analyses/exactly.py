@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from math import lcm
 from typing import Any
 
 from geomsolve import verify
+from geomsolve.analyses.elimination import eliminate
 from geomsolve.errors import InputError
 
 SPARE = 20
@@ -61,7 +61,7 @@ def downhill(question: dict[str, Any], x: Fraction, digits: int) -> Any:
     block = [
         [n[g] * (mu[g] + (n[g] - 1) * D[g][g]) if g == h else n[g] * n[h] * D[g][h] for h in q.m[1:]] for g in q.m[1:]
     ]
-    found = negative_direction([[middle(entry) for entry in row] for row in block])
+    found = eliminate([[middle(entry) for entry in row] for row in block])[1]
     assert found is not None
     most = max(map(abs, found))
     return ["0", *(decimal(Fraction(round(y / most * 10**digits), 10**digits), digits) for y in found)]
@@ -78,35 +78,3 @@ def decimal(x: Fraction, digits: int) -> str:
     whole = int(x * 10**digits)
     text = f"{abs(whole):0{digits + 1}d}"
     return f"{'-' if whole < 0 else ''}{text[:-digits]}.{text[-digits:]}"
-
-
-def negative_direction(matrix: list[list[Fraction]]) -> list[Fraction] | None:
-    """A vector x of whole numbers with x'Ax < 0, by exact elimination; None for A that is positive semidefinite.
-
-    A pivot below 0 is such a direction in what is left of A; so is a e_j + e_i where a pivot is 0 and A_ij is not.
-    What was eliminated takes the values at which it costs least.
-    """
-    a, m = [list(row) for row in matrix], len(matrix)
-    steps: list[tuple[int, list[Fraction]]] = []
-    x: list[Fraction] | None = None
-    for j in range(m):
-        beside = next((i for i in range(j + 1, m) if a[j][i]), None)
-        if a[j][j] < 0 or (a[j][j] == 0 and beside is not None):
-            x = [Fraction(0)] * m
-            x[j] = Fraction(1)
-            if a[j][j] == 0 and beside is not None:
-                x[beside] = Fraction(1)
-                x[j] = -(a[beside][beside] + 1) / (2 * a[j][beside])
-            break
-        if a[j][j] > 0:
-            row = [entry / a[j][j] for entry in a[j]]
-            steps.append((j, row))
-            for i in range(j + 1, m):
-                ratio = a[i][j]
-                a[i] = [a[i][k] - ratio * row[k] if k > j else Fraction(0) for k in range(m)]
-    if x is None:
-        return None
-    for j, row in reversed(steps):
-        x[j] = -sum((row[k] * x[k] for k in range(j + 1, m)), Fraction(0))
-    scale = lcm(*(entry.denominator for entry in x))
-    return [entry * scale for entry in x]

@@ -7,9 +7,6 @@ multipliers mu as decimals.  Nothing here needs to be trusted: what is claimed a
     bound >= l      l = F(G) - K max(0, -lambda_min(S)), less what rounding may be worth (:data:`ROOM`)
     collapsed       one class opposite all others, which is checked with exact null vectors, and ``unique``
 
-A number that was written as a fraction is read as a double; the fraction with the smallest denominator that is the same
-double is what was written, as long as that denominator is below 10^7.
-
 Symbols: mu ``multipliers``, D ``off_diagonal``, G through ``Orbits.factor``.
 """
 
@@ -17,13 +14,13 @@ from __future__ import annotations
 
 import json
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from geomsolve._version import __version__
-from geomsolve.analyses.exactly import enclose, negative_direction
+from geomsolve.analyses.elimination import eliminate, exact, target_in_fractions
+from geomsolve.analyses.exactly import enclose
 from geomsolve.analyses.imbalance import ImbalanceReport
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.realizable import weighting_of
@@ -58,23 +55,8 @@ DIGITS = 12
 EIGENVALUES = 1e-14
 """How far a threshold from eigenvalues in double precision may be off, relative to a threshold above 1."""
 
-MOST_LABELS = 200
-"""Distinct labels up to which a matrix of fractions is eliminated."""
-
-SIMPLE = 10**7
-"""Largest denominator of a fraction that a double is taken for."""
-
 MOST = 1000
 """Distinct proportions up to which a proof is written: checking costs their cube."""
-
-
-def exact(x: float) -> str:
-    """The number that was written and read as ``x``: a decimal as long as it is, else a fraction."""
-    shortest = Decimal(int(x)) if x == int(x) else Decimal(repr(float(x)))
-    if len(shortest.as_tuple().digits) < 15:
-        return format(shortest, "f")
-    fraction = Fraction(x).limit_denominator(SIMPLE)
-    return str(fraction) if float(fraction) == x else format(shortest, "f")
 
 
 def decimals(values: FloatArray) -> Any:
@@ -286,8 +268,8 @@ def downhill(path: Path, value: float) -> Any:
 
 def of_target(report: RealizableReport, problem: Realizable) -> dict[str, Any]:
     """The proof of a verdict about a matrix of fractions, by exact elimination."""
-    T, labels, sigma = target_in_fractions(problem)
-    x = negative_direction(T)
+    T, labels, sigma = target_in_fractions(problem, weighting_of(problem), "proof")
+    x = eliminate(T)[1]
     if (x is None) != (report.verdict == "realizable"):
         raise InputError(
             f"the verdict {report.verdict!r} is within rounding of another, and in exact numbers it is "
@@ -302,29 +284,3 @@ def of_target(report: RealizableReport, problem: Realizable) -> dict[str, Any]:
         "question": {"labels": labels, "temperature": exact(problem.temperature), "sigma": sigma},
         "claims": [claim],
     }
-
-
-def target_in_fractions(problem: Realizable) -> tuple[list[list[Fraction]], list[list[str]], str]:
-    """The cosines wanted of distinct labels, T_ij = 1 - temperature |y_i - y_j|^2 / (2 sigma^2); labels and sigma."""
-    weighting = weighting_of(problem)
-    known = weighting.in_proofs
-    plain = (
-        (problem.similarity or weighting.similarity) == "cosine"
-        and problem.self_pairs == "include"
-        and problem.arc is None
-        and problem.bin is None
-    )
-    if known is None or not plain or problem.normalise != "rows" or problem.dim is not None or problem.labels is None:
-        raise InputError(
-            "exact verdicts are for y-Aware with a Gaussian kernel and cosine latents, on labels as given; leave this "
-            "out, or --arc, --dim, --self-pairs, --normalise, --similarity",
-            field="proof",
-        )
-    labels = list(dict.fromkeys(tuple(exact(x) for x in row) for row in problem.points.tolist()))
-    if len(labels) > MOST_LABELS:
-        raise InputError(f"{len(labels):,} distinct labels are too many for exact elimination", field="proof")
-    sigma = exact(known["sigma"])
-    factor = Fraction(exact(problem.temperature)) / (2 * Fraction(sigma) ** 2)
-    y = [[Fraction(x) for x in row] for row in labels]
-    T = [[1 - factor * sum((a - b) ** 2 for a, b in zip(u, v, strict=True)) for v in y] for u in y]
-    return T, [list(row) for row in labels], sigma

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from geomsolve.analyses.binning import Binning, binning
+from geomsolve.analyses.elimination import decided, in_words, target_in_fractions
 from geomsolve.analyses.ranges import Ranges, ranges
 from geomsolve.analyses.realizable_report import MOST_LIFTED, SHOWN, CasesReport, RealizableReport, by_label
 from geomsolve.analyses.tree_merging import tree_merging
@@ -73,7 +74,9 @@ def validate(problem: Realizable) -> None:
 
 
 def refuse_unused(problem: Realizable) -> None:
-    """Raise :class:`InputError` for what changes labels, where there are none to change."""
+    """Raise :class:`InputError` for what changes labels, where there are none; and for ``exact`` of what is not."""
+    if problem.exact:
+        target_in_fractions(problem, weighting_of(problem), "exact")
     for field in ("arc", "sample", "bin"):
         if problem.labels is None and getattr(problem, field) is not None:
             raise InputError("this changes labels, and there are none; add --labels or leave it out", field=field)
@@ -194,6 +197,9 @@ def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) ->
         verdict, completion = _completed(target, rtol)
     else:
         verdict = verdict_of(target, problem.dim, rtol)
+    shown: dict[str, Any] | None = None
+    if problem.exact:
+        verdict, shown = decided(problem, weighting, verdict)
     best = _best(problem, target, verdict)
     latents, proof = target.latents, best.certificate
     said: dict[str, Any] = {
@@ -226,7 +232,7 @@ def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) ->
     return RealizableReport(
         problem=_understood(problem, weighting),
         verdict=verdict.kind,
-        reason=reason(weighting, target, verdict, problem.dim),
+        reason=reason(weighting, target, verdict, problem.dim) if shown is None else in_words(shown),
         target={
             "min_eigenvalue": None if figures is None else figures.min_eigenvalue,
             "tolerance": None if figures is None else figures.tolerance,
@@ -255,6 +261,7 @@ def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) ->
         resolved=best.resolved,
         binning=rounding_of(problem, weighting, target),
         merging=tree_merging(problem, weighting, target) if fixes else None,
+        exact=shown,
     )
 
 

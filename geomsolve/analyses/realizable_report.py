@@ -39,7 +39,8 @@ class RealizableReport(ProvenReport):
     was not found).  ``ranges``: how far cosines of different labels may be at a loss a little above the optimum, where
     that was asked.  ``resolved`` is False where the loss hardly depends on the geometry, so that its proof leaves the
     angles open.  ``binning``: what rounding the labels did, where that was asked.  ``merging``: from which weight of
-    the upper level on the classes of a group of a tree share a point.
+    the upper level on the classes of a group of a tree share a point.  ``exact``: what shows the verdict in fractions,
+    where that was asked.
     """
 
     command: ClassVar[str] = "realizable"
@@ -52,6 +53,7 @@ class RealizableReport(ProvenReport):
         "resolved",
         "binning",
         "merging",
+        "exact",
     )
     flat: ClassVar[tuple[str, ...]] = ("unique", "solver")
     verdicts: ClassVar[tuple[str, ...]] = ("realizable", "degenerate", "inconsistent")
@@ -78,6 +80,7 @@ class RealizableReport(ProvenReport):
     resolved: bool = True
     binning: Binning | None = None
     merging: dict[str, Any] | None = None
+    exact: dict[str, Any] | None = None
 
     @property
     def optimum(self) -> dict[str, Any]:
@@ -143,6 +146,8 @@ class RealizableReport(ProvenReport):
             plain["binning"] = jsonable(asdict(self.binning))
         if self.merging is not None:
             plain["merging"] = jsonable(self.merging)
+        if self.exact is not None:
+            plain["exact"] = self.exact
         if self.structure is not None:
             plain["structure"]["groups"] = names_of(self.structure.groups, self.places)
             del plain["structure"]["tolerance"]

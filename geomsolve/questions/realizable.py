@@ -36,7 +36,8 @@ class Realizable(Problem):
 
     ``Realizable("yaware", labels=[20, 25, 30], sigma=5)``; without ``labels`` the answer is the condition
     in words and the verdict on reference label sets.  ``slack=1e-4`` asks how far cosines may be at a loss that much
-    higher, also for the ``pairs`` of labels named.  ``weighting="custom"`` takes ``weights`` or ``target`` instead.
+    higher, also for the ``pairs`` of labels named.  ``weighting="custom"`` takes ``weights`` or
+    ``target`` instead.  ``exact=True`` decides in fractions, without rounding, where the target is made of them.
     The parameters of the weighting may also stand with its name, ``weighting={"name": "yaware", "sigma": 5}``.
     """
 
@@ -55,6 +56,7 @@ class Realizable(Problem):
     arc: float | None = Field(None, ge=1e-12, le=1e12, description="bend scalar labels onto such a circle")
     sample: Whole | None = Field(None, ge=2, description="keep this many labels, drawn at random")
     bin: float | None = Field(None, ge=1e-12, le=1e12, description="round labels to multiples of this")
+    exact: bool = Field(False, description="decide by elimination in fractions, without rounding (y-Aware)")
     slack: Slack = None
     pairs: Pairs = None
     eigenvalue_tolerance: float = Field(

@@ -47,6 +47,9 @@ MOST_SHOWN = 40
 )
 @weighting_option("--weighting", "--loss")
 @label_options
+@click.option(
+    "--exact", is_flag=True, default=None, help="Decide in fractions, without rounding (y-Aware, Gaussian kernel)."
+)
 @click.option("--slack", type=float, metavar="EPS", help="How far cosines may be at a loss EPS nats above the optimum.")
 @click.option("--pairs", metavar="A:B,...", help="With --slack: pairs of labels to ask about besides those chosen.")
 @click.option("--check", is_flag=True, help="Also train free features and compare (geomsolve check; needs torch).")
@@ -234,6 +237,8 @@ def distance_grid(distances: FloatArray, names: tuple[str, ...]) -> Table:
 def show_proof(report: RealizableReport, screen: Console) -> None:
     """How sure: the eigenvalues, the gap, the solver."""
     t, o = report.target, report.optimum
+    if report.exact is not None:
+        screen.print("The verdict is exact: by elimination in fractions, of the labels and parameters as written.")
     if t["min_eigenvalue"] is not None:
         lowest = 0.0 if abs(t["min_eigenvalue"]) <= t["tolerance"] else t["min_eigenvalue"]
         radius = "" if t["radius"] is None else f"; the wanted points lie on a sphere of radius {number(t['radius'])}"
