@@ -180,7 +180,7 @@ def test_a_square_is_realizable_exactly(run, tmp_path):
 
 @pytest.mark.parametrize("beyond", [False, True])
 def test_exact_verdicts_where_eigenvalues_cannot_tell(run, tmp_path, beyond):
-    """Corners of a square of side 1 are unit vectors at temperature 2, two of them opposite; just above they are not."""
+    """Corners of a square of side 1 are unit vectors at temperature 2, opposite ones too; just above they are not."""
     t = "2.0000000000001" if beyond else "2"
     args = ("realizable", "--weighting", "yaware", "--labels", "0,0;0,1;1,0;1,1", "-t", t)
     assert run(*args, "--json").json["verdict"] == "realizable"
