@@ -58,6 +58,20 @@ def test_with_json_an_error_is_an_object(run, arguments, code, field):
     assert error["message"]
 
 
+def test_notices_stand_in_the_object_of_an_error(run):
+    asked = ("imbalance", "--props", "70,20,10", "--scale", "10")
+    shown = run(*asked, "--out", "no-such-folder/answer.json", "--json")
+    assert (shown.code, shown.stdout) == (2, "")
+    told = json.loads(shown.stderr)
+    assert "--temperature 0.1" in told["notes"][0]
+    assert len(told["notes"]) == 2
+    assert "Note: --scale 10" in run(*asked, "--no-such-flag").stderr.splitlines()[0]
+    after = run(*asked, "--json")  # those of the error before are gone
+    assert after.code == 0
+    assert after.stderr.splitlines() == [f"Note: {each}" for each in told["notes"]]
+    assert "notes" not in json.loads(run("imbalance", "--no-such-flag", "--json").stderr)
+
+
 def test_columns_is_obeyed(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     narrow = run("capacity", "--classes", 12, "--dim", 3, "--quiet").stdout

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 import click
 
 from geomsolve._version import __version__
+from geomsolve.cli.notes import as_objects, say_waiting, taken
 from geomsolve.cli.reader import prepare_streams, while_read
 from geomsolve.errors import GeomsolveError, InputError, concise, nearest
 from geomsolve.files import watching
@@ -72,12 +73,15 @@ def cli(context: click.Context) -> None:
 
 
 def fail(message: str, code: int, field: str = "") -> NoReturn:
-    """Say what went wrong on stderr, with ``--json`` as an object, and end with ``code``; very long words and quotes
-    are cut short."""
+    """Say what went wrong on stderr, with ``--json`` as an object that holds the notices, too, and end with ``code``;
+    very long words and quotes are cut short."""
     said = concise(message)
     with contextlib.suppress(OSError, ValueError):  # who closed stderr does not want to know
-        if "--json" in sys.argv[1:]:
-            click.echo(json.dumps({"error": {"message": said, "field": field or None}}, ensure_ascii=False), err=True)
+        if as_objects():
+            error: dict[str, Any] = {"error": {"message": said, "field": field or None}}
+            if notes := taken():
+                error["notes"] = notes
+            click.echo(json.dumps(error, ensure_ascii=False), err=True)
         else:
             click.echo(f"Error: {f'{flag_of(field)}: ' if field else ''}{said}", err=True)
     sys.exit(code)
@@ -95,6 +99,7 @@ def main() -> None:
     try:
         with while_read(), watching():
             code = cli.main(prog_name="geomsolve", standalone_mode=False)
+        say_waiting()
     except click.UsageError as error:
         where = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
         fail(f"{error.format_message()}{where}", 2)

@@ -13,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 from pydantic import BaseModel
 
+from geomsolve.cli.notes import note
 from geomsolve.cli.output import Output, debug_option, json_option, no_color_option
 from geomsolve.errors import InputError
 from geomsolve.files import refuse_overwriting
@@ -181,7 +182,7 @@ class Command(click.Command):
                 except (ValueError, ArithmeticError):
                     raise click.UsageError(f"{flag}: wanted a number above 0, got {value!r}", ctx) from None
                 if "--quiet" not in args:
-                    click.echo(f"Note: {flag} {value} is {own} {meaning:.6g}", err=True)
+                    note(f"{flag} {value} is {own} {meaning:.6g}")
                 value = repr(meaning)
             found += [own, value]
         return found

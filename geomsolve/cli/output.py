@@ -15,6 +15,7 @@ import click
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+from geomsolve.cli.notes import note
 from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
 from geomsolve.files import refuse_overwriting, write_together
@@ -95,7 +96,7 @@ class Output:
         are not to be written to."""
         refuse_overwriting(self.written)
         for notice in () if self.quiet else [*problem.notices, *loss_notes(problem)]:
-            click.echo(f"Note: {notice}", err=True)
+            note(notice)
 
     def deliver(
         self, report: Report, show: Show, answer: dict[str, Any] | None = None, *, files: Sequence[File] = ()
