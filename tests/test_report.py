@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import html.parser
 import json
@@ -230,9 +232,12 @@ def test_the_command_of_an_unusual_problem_gives_its_answer_again(run, tmp_path)
         assert of_the_answer(answer_again(run, row, tmp_path)) == of_the_answer(row)
 
 
-def browse(folder, script, name):
-    """The page's DOM after ``script`` ran at its end, from a file:// address."""
+def browse(folder, script, name, allowed=True):
+    """The page's DOM after ``script``, which the page is made to allow, ran at its end, from a file:// address."""
     page = (folder / "page.html").read_text().replace("</body>", f"<script>{script}</script></body>")
+    if allowed:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        page = page.replace("script-src '", f"script-src 'sha256-{digest}' '", 1)
     (folder / f"{name}.html").write_text(page)
     done = subprocess.run(
         [
@@ -254,6 +259,15 @@ def browse(folder, script, name):
     hidden = re.findall(r'<tr data-article="([^"]*)" hidden="">', body)
     gaps = re.findall(r'<td class="number" data-value="([^"]*)">[^<]*</td><td class="status', body)
     return done.stdout, visible, hidden, gaps
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+def test_a_script_that_is_not_the_page_s_own_does_not_run(made):
+    folder, rows = made
+    script = "document.querySelector('tbody').remove();"
+    assert browse(folder, script, "allowed")[1] == []
+    assert len(browse(folder, script, "foreign", allowed=False)[1]) == len(rows)
 
 
 @pytest.mark.slow

@@ -42,6 +42,10 @@ class Screen(Console):
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else text.translate(OBEYED), style, control)
 
+    def on_broken_pipe(self) -> None:
+        """Leave it to :func:`geomsolve.cli.reader.while_read`, which still has to see whose pipe it is."""
+        raise  # called while the error is handled
+
 
 def console(*, no_color: bool) -> Console:
     """A console for stdout: as wide as COLUMNS or the terminal, else 100 columns; markup and emoji off."""
