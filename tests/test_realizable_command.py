@@ -244,3 +244,26 @@ def test_on_a_sphere_the_best_embedding_of_a_degenerate_weighting_is_attained(ru
     said = " ".join(out.split())
     assert said.startswith("Degenerate: no embedding attains SupCon on these 6 samples")
     assert "the best one stays 0.0949 nats above the ideal" in said
+
+
+def test_the_verdict_is_told_before_the_optimum_is_sought(monkeypatch, capsys):
+    """y-Aware on a line is inconsistent by an eigenvalue; the optimum is not needed to say so."""
+    from geomsolve import Realizable
+    from geomsolve.analyses import realizable as analysis
+    from geomsolve.cli.commands.realizable import told_first
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    heard = []
+    monkeypatch.setattr(analysis, "_best", stop)
+    with pytest.raises(KeyboardInterrupt):
+        analysis.realizable(Realizable("yaware", labels="line:9"), lambda *said: heard.append(said))
+    ((verdict, reason),) = heard
+    assert verdict == "inconsistent"
+    assert "negative eigenvalue" in reason
+    told_first(verdict, reason)
+    assert capsys.readouterr().err == ""  # no terminal
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    told_first(verdict, reason)
+    assert "Inconsistent: " in capsys.readouterr().err

@@ -58,13 +58,17 @@ CASES = (
 """Reference label sets; ``large`` is a radius 1.2 times the largest that y-Aware with a Gaussian kernel attains."""
 
 
-def realizable(problem: Realizable) -> RealizableReport | CasesReport:
-    """Answer the question of :class:`Realizable`, with a proof."""
+Told = Callable[[str, str], None]
+"""Takes the verdict and its reason as soon as they are known, before the optimum is."""
+
+
+def realizable(problem: Realizable, told: Told | None = None) -> RealizableReport | CasesReport:
+    """Answer the question of :class:`Realizable`, with a proof; ``told`` hears the verdict first."""
     weighting = weighting_of(problem)
     refuse_unused(problem)
     if problem.labels is None and weighting.size is None:
         return _cases(problem, weighting)
-    return _answer(problem, weighting)
+    return _answer(problem, weighting, told=told)
 
 
 def validate(problem: Realizable) -> None:
@@ -187,7 +191,9 @@ class Best:
     resolved: bool = True
 
 
-def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) -> RealizableReport:
+def _answer(
+    problem: Realizable, weighting: Weighting, *, fixes: bool = True, told: Told | None = None
+) -> RealizableReport:
     target, rtol = target_of(problem, weighting), problem.eigenvalue_tolerance
     refuse_slack(problem, target.latents, target.orbits.n_orbits)
     completion: Completion | None = None
@@ -200,6 +206,9 @@ def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) ->
     shown: dict[str, Any] | None = None
     if problem.exact:
         verdict, shown = decided(problem, weighting, verdict)
+    why = reason(weighting, target, verdict, problem.dim) if shown is None else in_words(shown)
+    if told is not None:
+        told(verdict.kind, why)
     best = _best(problem, target, verdict)
     latents, proof = target.latents, best.certificate
     said: dict[str, Any] = {
@@ -232,7 +241,7 @@ def _answer(problem: Realizable, weighting: Weighting, *, fixes: bool = True) ->
     return RealizableReport(
         problem=_understood(problem, weighting),
         verdict=verdict.kind,
-        reason=reason(weighting, target, verdict, problem.dim) if shown is None else in_words(shown),
+        reason=why,
         target={
             "min_eigenvalue": None if figures is None else figures.min_eigenvalue,
             "tolerance": None if figures is None else figures.tolerance,

@@ -23,7 +23,7 @@ from geomsolve.cli.options import (
     solver_options,
     weighting_option,
 )
-from geomsolve.cli.output import File, Output
+from geomsolve.cli.output import File, Output, Screen
 from geomsolve.cli.render import cosine_grid, effort, proof_lines
 from geomsolve.errors import InputError
 from geomsolve.gram.types import FloatArray
@@ -66,7 +66,7 @@ def command(output: Output, check: bool, proof: str | None = None, **flags: Any)
     """
     problem = Realizable(**flags)
     output.notify(problem)
-    report = realizable(problem)
+    report = realizable(problem, None if output.as_json or output.quiet else told_first)
     trained = checked(report, problem) if check else None
     files: list[File] = proof_files(proof, report, problem)
     if output.out is not None and output.out.lower().endswith((".npy", ".csv")):
@@ -75,6 +75,13 @@ def command(output: Output, check: bool, proof: str | None = None, **flags: Any)
     if trained is not None:
         return deliver_both(output, report, trained, files)
     return output.deliver(report, show, files=files)
+
+
+def told_first(verdict: str, reason: str) -> None:
+    """The verdict on a terminal's stderr, where the best embedding is still to be found; an eigenvalue decides it."""
+    screen = Screen(stderr=True, markup=False, emoji=False, highlight=False)
+    if screen.is_terminal and verdict != "realizable":
+        screen.print(f"{verdict.capitalize()}: {reason}. The best embedding is being looked for.")
 
 
 def checked(report: RealizableReport | CasesReport, problem: Realizable) -> CheckReport:
