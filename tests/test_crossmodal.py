@@ -174,7 +174,7 @@ def test_limited_dimension_is_not_certified(run):
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--pairs", "1,-1;0,2"), "--pairs: the weight in row 1, column 2 is -1"),
+        (("--pairs", "1,-1;-3,2"), "--pairs: the weight in row 1, column 2 is -1"),
         (("--pairs", "0,0;0,0"), "--pairs: all weights are 0"),
         (("--pairs", "1,0;0,0"), "--pairs: row 2 has no pair"),
         (("--pairs", "1,0;1,0"), "--pairs: column 2 has no pair"),
@@ -240,3 +240,55 @@ def test_no_second_optimum_is_found_where_the_loss_is_lost_in_rounding(temperatu
     assert report.certified
     assert report.tied is True
     assert report.unique is not False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["clip", "siglip", "cosine-softmax"])
+def test_points_cone_and_descent_agree_on_random_joints(name):
+    """Three routes: Newton steps on the points, a conic program, and torch on the loss as it is defined."""
+    torch = pytest.importorskip("torch")
+    from geomsolve.objectives.cross import Joint
+    from geomsolve.pair_losses import make_pair_loss
+    from geomsolve.solvers.two_sides import solve_two_sides
+
+    rng = np.random.default_rng(16)
+    for round_ in range(6):
+        n, m = rng.integers(2, 6, 2)
+        pi = rng.dirichlet(np.full(n * m, (0.3, 1, 5)[round_ % 3])).reshape(n, m)
+        scale = float(rng.choice([1, 2, 5, 14]))
+        bias = float(rng.uniform(-1.2, 0.5) * scale)
+        own = {"temperature": 1 / scale, **({"bias": bias} if name == "siglip" else {})}
+        sides = Joint.of(pi)
+        objective = make_pair_loss(name, own).objective(sides)
+        points, cone = (solve_two_sides(objective, sides, solver=one).certificate for one in ("manifold", "conic"))
+        size = max(1.0, abs(points.value))
+        assert points.value == pytest.approx(cone.value, abs=1e-8 * size)
+        joint = torch.tensor(pi / pi.sum())
+        p, q = joint.sum(1, keepdim=True), joint.sum(0, keepdim=True)
+
+        def defined(z, n=n, m=m, joint=joint, p=p, q=q, scale=scale, bias=bias):
+            unit = z / z.norm(dim=1, keepdim=True)
+            cosines = scale * unit[:n] @ unit[n:].T
+            if name == "siglip":
+                far = (p * (q - joint) / (1 - p) + q * (p - joint) / (1 - q)) * (max(n, m) - 1) / 2
+                log_sigmoid = torch.nn.functional.logsigmoid
+                return -(joint * log_sigmoid(cosines + bias) + far * log_sigmoid(-cosines - bias)).sum()
+            rows, columns = torch.logsumexp(cosines + q.log(), 1), torch.logsumexp(cosines + p.log(), 0)
+            if name == "clip":
+                return (p[:, 0] @ rows + q[0] @ columns) / 2 - (joint * cosines).sum()
+            return p[:, 0] @ torch.logsumexp(cosines, 1) - (joint * cosines).sum()
+
+        z = torch.randn(n + m, n + m, dtype=torch.float64, generator=torch.Generator().manual_seed(round_))
+        z.requires_grad_()
+        steps = torch.optim.LBFGS([z], max_iter=60, line_search_fn="strong_wolfe")
+
+        def closure(z=z, steps=steps, defined=defined):
+            steps.zero_grad()
+            value = defined(z)
+            value.backward()
+            return value
+
+        steps.step(closure)
+        reached = defined(z).item()
+        assert reached >= points.lower_bound - 1e-12 * size
+        assert reached <= points.value + 1e-3 * size

@@ -152,7 +152,7 @@ def _range(
         )
         return GapRange(float(np.sqrt(max(low, 0.0))), float(np.sqrt(min(max(high, 0.0), 4.0))), exact)
     settled = proof.gap <= SETTLED * max(1.0, abs(proof.value)) and not sides.short.any() and proof.unique is not False
-    if settled and (proof.unique or is_only_optimum(sides.objective, joint.paired, optimum)):
+    if settled and (proof.unique or is_only_optimum(sides.objective, joint.paired, optimum, proof.gap)):
         value = gap_of(sides, optimum)
         return GapRange(value, value, True)
     return optimal_range(sides, solve, optimum) if sides.sizes.size <= ASKED else None

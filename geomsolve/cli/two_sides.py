@@ -69,7 +69,8 @@ def attained_lines(attained: dict[str, Any], loss: dict[str, Any]) -> list[str]:
     above = f"the loss {stays} the lowest that free logits would reach ({lowest})"
     if highest is None:
         if "no weight" in attained["reason"]:
-            return [f"At no temperature can these pairs be expressed exactly, as some have no weight: {above}."]
+            why = "as some points never belong together, which no finite logit can say"
+            return [f"At no temperature can these pairs be expressed exactly, {why}: {above}."]
         return [f"Whether these pairs can be expressed exactly was not worked out: {attained['reason']}. Here {above}."]
     if attained["reached"]:
         here = f"so here nothing is lost: the loss is the lowest that free logits would reach ({lowest})"

@@ -33,11 +33,13 @@ MOST = 800
 """Unknowns up to which the equations are looked at."""
 
 
-def is_only_optimum(objective: CrossObjective, paired: Paired, gram: PairedGram) -> bool:
-    """Whether linear algebra shows that no optimum but ``gram`` is; False says nothing."""
+def is_only_optimum(objective: CrossObjective, paired: Paired, gram: PairedGram, gap: float = 0.0) -> bool:
+    """Whether linear algebra shows that no optimum but ``gram``, within ``gap`` of one, is; False says nothing."""
     dual = dual_blocks(paired, gram.cross, objective.gradient(gram.cross))
     felt = dual_blocks(paired, -np.ones_like(gram.cross), objective.forces(gram.cross))
-    zero = max(NULL * float(np.abs(dual.quotient).max()), ROUNDING * float(np.abs(felt.quotient).max()))
+    # what is ``gap`` nats away has its cosines, and so the eigenvalues of S, off by about the root of it
+    near = max(NULL, 10 * float(np.sqrt(max(gap, 0.0))))
+    zero = max(near * float(np.abs(dual.quotient).max()), ROUNDING * float(np.abs(felt.quotient).max()))
     kernel = null_space(dual.quotient, zero)
     kernels = [null_space(block, zero) for block in dual.contrast]
     unknown = [int(k.shape[1] * (k.shape[1] + 1) // 2) for k in (kernel, *kernels)]

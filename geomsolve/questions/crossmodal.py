@@ -50,8 +50,8 @@ class TwoSides(ClassProblem, PairProblem):
             rows, columns = weights.shape
             raise ValueError(f"wanted at least two images (rows) and two texts (columns), got {rows} x {columns}")
         if (weights < 0).any():
-            i, j = np.argwhere(weights < 0)[0] + 1
-            raise ValueError(f"the weight in row {i}, column {j} is {weights.min():g}; weights are at least 0")
+            i, j = np.argwhere(weights < 0)[0]
+            raise ValueError(f"the weight in row {i + 1}, column {j + 1} is {weights[i, j]:g}; weights are at least 0")
         if not weights.any():
             raise ValueError("all weights are 0; give how often each image comes with each text")
         for axis, noun in ((1, "row"), (0, "column")):
