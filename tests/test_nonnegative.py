@@ -220,6 +220,7 @@ def test_limited_dimension(run):
 
 @pytest.mark.slow
 def test_training_reaches_the_frame_and_no_lower(run):
+    pytest.importorskip("torch", reason="training is an extra")
     asked = ("check", "--props", "0.6,0.3,0.1", "--nonnegative", "-t", "0.5", "--samples", "12", "--json")
     answer = run(*asked)
     assert answer.code == 0
@@ -252,8 +253,16 @@ def test_encoders_are_compared_with_what_such_features_can_do(run, tmp_path):
     soft = run("compare", tmp_path / "z.npy", *asked, "--nonnegative", "--loss", "soft-supcon", "--epsilon", "0.3")
     assert soft.code == 2
     assert "where the orthogonal frame is the optimum" in soft.stderr
-    np.save(tmp_path / "loose.npy", rows + 0.1)  # beyond what counts as a match, at a temperature that hardly minds
-    answer = run("compare", tmp_path / "loose.npy", *asked[:2], "-t", "0.1", "--nonnegative", "--json").json
+
+
+@pytest.mark.slow
+def test_encoders_are_held_to_what_the_loss_tells_apart(run, tmp_path):
+    pytest.importorskip("torch", reason="evaluating the loss is an extra")
+    labels = np.repeat([0, 1, 2], [70, 20, 10])
+    np.save(tmp_path / "y.npy", labels)
+    np.save(tmp_path / "loose.npy", np.eye(4)[labels] + 0.11)  # no match, at a temperature that hardly minds
+    asked = ("--labels", tmp_path / "y.npy", "-t", "0.1", "--nonnegative", "--json")
+    answer = run("compare", tmp_path / "loose.npy", *asked).json
     assert answer["verdict"] == "loose"
     assert answer["ranges"]["pairs"]
     assert all(pair["low"] == 0 and pair["certified"] for pair in answer["ranges"]["pairs"])
