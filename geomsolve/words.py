@@ -7,6 +7,9 @@ from collections.abc import Sequence
 ROUNDING = 1e-14
 """Losses in nats, cosines and squared distances no farther from 0 than this are 0 up to rounding."""
 
+LEVEL = 1e-15
+"""Gaps, relative above 1, that are nothing but rounding."""
+
 UNSEEN = 1e-4
 """Nats that training does not see: batches, seeds and augmentation move the loss by more."""
 
@@ -37,6 +40,11 @@ def flag_of(field: str) -> str:
     """The flag that fills a problem's field: ``loss.full_batch`` is ``--full-batch``, ``loss.name`` is ``--loss``."""
     name = field.removesuffix(".name").split(".")[-1]
     return "--" + name.replace("_", "-")
+
+
+def left(gap: float, value: float, digits: int = 2) -> str:
+    """What a proof of a loss of ``value`` nats leaves open: 'gap 2.5e-12', or in words where that is rounding."""
+    return "gap at rounding level" if gap <= LEVEL * max(1.0, abs(value)) else f"gap {gap:.{digits - 1}e}"
 
 
 def nats(x: float) -> str:

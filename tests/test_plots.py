@@ -80,6 +80,14 @@ def test_heatmap_shows_the_gram_with_frequent_classes_first():
     assert [text.get_text() for text in axes.get_yticklabels()] == ["often", "some", "rare"]
 
 
+@pytest.mark.parametrize(
+    ("gap", "said"), [(0.0, "gap at rounding level"), (5e-16, "gap at rounding level"), (2e-12, "gap 2e-12")]
+)
+def test_a_title_says_a_gap_of_rounding_in_words(gap, said):
+    drawn = plots.draw({**made_up(3), "value": -0.5, "gap": gap})
+    assert drawn.get_suptitle() == f"supcon, temperature 0.1: general, proven, {said}"
+
+
 def test_means_are_exact_where_the_rank_allows(rng):
     for rank in (1, 2, 3):
         z = rng.standard_normal((7, rank))

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.gram.types import FloatArray
-from geomsolve.words import counted, rounded
+from geomsolve.words import counted, left, rounded
 
 FEW = 6
 """Numbers up to which a list among the parameters is written out."""
@@ -90,11 +90,9 @@ def proof_lines(
 
     ``assumption`` says for which of these, and after a semicolon what the others may do; empty where for all.
     """
-    rounding = 1e-15 * max(1.0, abs(value))
-    shown = "gap at rounding level" if gap <= rounding else f"gap {gap:.1e}"
     kept, others = holds_for(assumption)
     such = f"no {'such ' if assumption else ''}{embedding}"
-    figures = f"loss value {rounded(value, 9)} nats; {such} goes below {rounded(lower_bound, 9)} ({shown})"
+    figures = f"loss value {rounded(value, 9)} nats; {such} goes below {rounded(lower_bound, 9)} ({left(gap, value)})"
     if certified:
         return f"Proven{kept}: {figures}.{others}"
     allowed = tolerance * max(1.0, abs(value))

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from geomsolve.words import left
+
 STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 9,
@@ -124,6 +126,11 @@ def loss_of(answer: dict[str, Any]) -> str:
     }
     name = shown.pop("name")
     return ", ".join([name, *(f"{key.replace('_', ' ')} {text}" for key, text in shown.items())])
+
+
+def proof_of(answer: dict[str, Any]) -> str:
+    """How sure the loss of an answer is, for a title."""
+    return f"proven, {left(answer['gap'], answer.get('value') or 0.0, 1)}" if answer["certified"] else "not proven"
 
 
 def weighting_of(answer: dict[str, Any]) -> str:

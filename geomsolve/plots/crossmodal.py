@@ -8,12 +8,12 @@ import numpy as np
 
 from geomsolve.gram.types import FloatArray
 from geomsolve.plots._geometry import NAMED, WRITTEN, embed, labelled
-from geomsolve.plots._style import BLUE, DIVERGING, FAINT, INK, ORANGE, canvas, clipped, loss_of, number
+from geomsolve.plots._style import BLUE, DIVERGING, FAINT, INK, ORANGE, canvas, clipped, loss_of, number, proof_of
 
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``crossmodal`` answer; of one stored without its cosines their ranges alone."""
-    proof = f"proven, gap {answer['gap']:.0e}" if answer["certified"] else "not proven"
+    proof = proof_of(answer)
     title = f"{loss_of(answer)}: {answer['structure']['kind']}, {proof}"
     priced = answer["modality_gap"]["curve"] is not None
     if answer["cross"] is None:
