@@ -7,6 +7,7 @@ from math import exp, log
 import numpy as np
 import pytest
 
+from geomsolve import Imbalance, solve
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses import make_loss
 from geomsolve.proof.ranges import Range, mean_weights, pair_range, range_of
@@ -141,3 +142,31 @@ def test_no_geometry_within_the_slack_is_outside(name, parameters, proportions, 
         gram = (1 - near) * optimum + near * gram
         for (a, b), r in found.items():
             assert r.low - 1e-9 <= gram[a, b] <= r.high + 1e-9
+
+
+@pytest.mark.slow
+def test_only_named_and_most_telling_pairs_are_asked_about_once_the_work_is_done(monkeypatch):
+    """Far from the optimum a range takes thousands of steps; those that are given are the same as ever."""
+    from geomsolve.analyses import ranges as asking
+
+    asked = Imbalance(props=[0.36, 0.27, 0.2, 0.12, 0.05], slack=0.01, pairs="3:4", names=list("12345"))
+    whole = solve(asked).ranges
+    assert whole.complete
+    assert len(whole.pairs) == 10
+    monkeypatch.setattr(asking, "MOST_WORK", -1)
+    some = solve(asked).ranges
+    assert not some.complete
+    assert ("3", "4") in [pair.classes for pair in some.pairs]
+    assert 6 <= len(some.pairs) <= 8  # three at either end, one named, one of the smallest angle
+    ends = {pair.classes: pair.range for pair in whole.pairs}
+    assert all(pair.range == ends[pair.classes] for pair in some.pairs)
+
+
+def test_a_minimum_that_may_be_looser_is_still_proven():
+    """The bound lies below the true optimum of three equal classes, the simplex, and no further than was allowed."""
+    orbits = Orbits.trivial(np.full(3, 1 / 3))
+    objective = make_loss("supcon", {"temperature": 0.5}).objective(orbits)
+    best = objective.value(np.where(np.eye(3) > 0, 1.0, -0.5))
+    cosines, lower = minimise(objective, orbits, np.eye(3), 1e-6)
+    assert lower <= best + 1e-14
+    assert objective.value(cosines) - lower <= 1e-6

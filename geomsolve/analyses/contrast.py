@@ -22,7 +22,7 @@ from geomsolve.analyses.classifiers import ClassifierReport, classifiers
 from geomsolve.analyses.forward import angles_of, fixes, forward
 from geomsolve.analyses.imbalance import ImbalanceReport, geometry
 from geomsolve.analyses.named import loss_of
-from geomsolve.analyses.ranges import by_firmness, range_above_frame, range_around
+from geomsolve.analyses.ranges import Around, by_firmness, range_above_frame, range_around
 from geomsolve.analyses.remedies import EQUAL
 from geomsolve.errors import GeomsolveError, InputError, nearest
 from geomsolve.gram.simplex import simplex_cosine
@@ -342,7 +342,7 @@ def width(question: Imbalance, report: ImbalanceReport, slack: float) -> Width |
     objective = loss.objective(orbits)
     if not objective.smooth or objective.degenerate or not report.convex or orbits.n_orbits > RANGED_ORBITS:
         return None
-    around = range_around
+    around: Around = range_around
     if report.nonnegative is not None:
         if report.nonnegative["how"] != "frame":
             return None

@@ -1,7 +1,9 @@
 """Which pairs of classes to ask about, and how far each may be from its optimal cosine: see ``proof/ranges.py``.
 
 All pairs of distinct proportions are asked about while these are few.  Beyond, the pairs that the loss holds most and
-least firmly, judged by its curvature at the optimum, and those that the user names.
+least firmly, judged by its curvature at the optimum, and those that the user names.  These come first in any case, and
+the others only until :data:`MOST_WORK` is done: far from the optimum, at a slack that says little, a range may take
+thousands of Newton steps.
 
 Symbols: eps ``slack``.
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +34,9 @@ ALL_ORBITS = 12
 
 FEW = 3
 """Pairs at either end of firmness that are asked about beyond."""
+
+MOST_WORK = 2000
+"""Newton steps of the solvers after which only pairs are asked about that were named or are most telling."""
 
 TIED = 1e-6
 """Cosines this close are the same angle."""
@@ -120,10 +126,21 @@ def ranges(
         places = [(a, b) for a, b in places if orbits.index[a] != orbits.index[b]]
     closest = smallest_angle(orbits, cosines, samples=samples)
     places += [pair for pair in dict.fromkeys([*wanted, *closest]) if pair not in places]
-    found, around = {}, range_above_frame if frame else range_around
-    for a, b in places:
+    first = [*wanted, *closest, *telling_pairs(objective, orbits, cosines)]
+    work, found = 0, {}
+
+    def tell(steps: int) -> None:
+        nonlocal work
+        work += steps
+
+    around = range_above_frame if frame else partial(range_around, tell=tell)
+    for a, b in sorted(places, key=lambda pair: pair not in first):
+        if work > MOST_WORK and (a, b) not in first:
+            break
         cosine = float(cosines[orbits.index[a], orbits.index[b]])
         found[a, b] = PairRange((names[a], names[b]), cosine, around(bind, orbits, cosines, slack, (a, b)))
+    complete = all_asked(orbits) and len(found) == len(places)
+    found = {pair: found[pair] for pair in places if pair in found}
     mean = None
     if has_majority(orbits) and not samples and not frame:
         chosen = (np.arange(orbits.n_orbits) > 0).astype(np.float64)
@@ -134,13 +151,22 @@ def ranges(
             mean = range_of(objective, orbits, mean_weights(orbits, chosen), cosines, slack, minimise)
     nearest = found[closest[0]] if closest else None
     noun = "labels" if samples else "classes"
-    return Ranges(slack, tuple(found.values()), all_asked(orbits), mean, nearest, noun)
+    return Ranges(slack, tuple(found.values()), complete, mean, nearest, noun)
 
 
-def range_around(bind: Bind, orbits: Orbits, cosines: FloatArray, slack: float, pair: tuple[int, int]) -> Range:
-    """The range of the cosine of two classes, by position, around the optimum ``cosines`` (m, m)."""
+def range_around(
+    bind: Bind,
+    orbits: Orbits,
+    cosines: FloatArray,
+    slack: float,
+    pair: tuple[int, int],
+    tell: Callable[[int], None] = lambda steps: None,
+) -> Range:
+    """The range of the cosine of two classes, by position, around the optimum ``cosines`` (m, m); ``tell`` is told the
+    steps that solvers took."""
     apart = orbits.apart(pair)
-    return pair_range(bind(apart), apart, *pair, orbits.expand(cosines, apart), slack, minimise)
+    told = partial(minimise, tell=tell)
+    return pair_range(bind(apart), apart, *pair, orbits.expand(cosines, apart), slack, told)
 
 
 def range_above_frame(bind: Bind, orbits: Orbits, cosines: FloatArray, slack: float, pair: tuple[int, int]) -> Range:

@@ -46,6 +46,9 @@ ENOUGH = 1e-9
 NEARLY = 0.9
 """Statistic from which on it is tried whether the extreme, 1, is within the slack."""
 
+CLOSE = 1e-8
+"""How far a gap of the tilted optimum, which is divided by the tilt, may move the bound: well below :data:`MEETS`."""
+
 TINY = 1e-300
 
 MEETS = 1e-6
@@ -54,8 +57,8 @@ MEETS = 1e-6
 Extreme = Callable[[FloatArray, float], Sequence[FloatArray]]
 """Feasible cosines near the given ones at which the statistic is 1 (or -1, for a negative sign)."""
 
-Minimise = Callable[[Objective, Orbits, FloatArray], tuple[FloatArray, float]]
-"""Minimise an objective from a start (m, m): the cosines found and a certified lower bound in nats."""
+Minimise = Callable[[Objective, Orbits, FloatArray, float], tuple[FloatArray, float]]
+"""Minimise an objective from a start (m, m), to a gap in nats if it can: the cosines found and a certified bound."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +179,7 @@ def _end(
     below, above, width = 0.0, inf, inf
     before: tuple[float, float] | None = None
     for _ in range(MOST_STEPS):
-        near, lower = minimise(Tilted(objective, -tilt * weights), orbits, near)
+        near, lower = minimise(Tilted(objective, -tilt * weights), orbits, near, CLOSE * tilt)
         spent = (objective.value(near) - value) / slack
         best = min(best, (value + slack - lower) / tilt)
         here = (spent, float(np.sum(weights * near)))

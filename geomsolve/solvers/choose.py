@@ -17,7 +17,7 @@ Where the caller knows cosines to start from, all but small problems go to the m
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from geomsolve.errors import InputError, SolverError, nearest
@@ -141,21 +141,33 @@ def anywhere(objective: Objective, orbits: Orbits, solver: str, tolerance: float
     return Answer(solution, proof, "squared distances, by Newton steps on points", time.perf_counter() - began)
 
 
-def minimise(objective: Objective, orbits: Orbits, near: FloatArray) -> tuple[FloatArray, float]:
+def minimise(
+    objective: Objective,
+    orbits: Orbits,
+    near: FloatArray,
+    enough: float = 0.0,
+    *,
+    tell: Callable[[int], None] = lambda steps: None,
+) -> tuple[FloatArray, float]:
     """The optimum of a convex objective that differs little from one with optimum ``near`` (m, m), and a proven bound.
 
     Returns cosines (m, m) and a lower bound in nats; how far it lies below the value at the cosines is for the caller
-    to judge.
+    to judge.  A gap of ``enough`` nats is small enough; with 0 it goes on to rounding.
+    ``tell`` is told the steps that the solvers took.
     """
+    goal = max(CLOSED, enough / max(1.0, abs(objective.value(near))))
     found: list[Solution] = []
     if objective.smooth:
         solution = solve_dual(objective, orbits, near)
         if solution is not None:
             found.append(solution)
+            tell(solution.iterations)
             proof = certify(objective, orbits, solution.cosines)
-            if proof.gap <= CLOSED * max(1.0, abs(proof.value)):
+            if proof.gap <= goal * max(1.0, abs(proof.value)):
                 return solution.cosines, proof.lower_bound
-        found.append(solve_manifold(objective, orbits, start=(1 - INWARD) * near + INWARD * interior(orbits)))
+        inside = (1 - INWARD) * near + INWARD * interior(orbits)
+        found.append(solve_manifold(objective, orbits, start=inside, goal=goal if goal > CLOSED else 0.0))
+        tell(found[-1].iterations)
     elif orbits.n_orbits > CONIC_KINKS:
         found.append(solve_smoothed(objective, orbits, tolerance=MARGIN * TOLERANCE))
     else:
@@ -164,9 +176,7 @@ def minimise(objective: Objective, orbits: Orbits, near: FloatArray) -> tuple[Fl
     best = min(range(len(found)), key=lambda i: proofs[i].gap)
     cosines = found[best].cosines
     proof = (
-        tighten(objective, orbits, cosines, replace(proofs[best], tolerance=CLOSED))
-        if objective.smooth
-        else proofs[best]
+        tighten(objective, orbits, cosines, replace(proofs[best], tolerance=goal)) if objective.smooth else proofs[best]
     )
     return cosines, proof.lower_bound
 
