@@ -35,8 +35,8 @@ ALL_ORBITS = 12
 FEW = 3
 """Pairs at either end of firmness that are asked about beyond."""
 
-MOST_WORK = 2000
-"""Newton steps of the solvers after which only pairs are asked about that were named or are most telling."""
+MOST_WORK = 4000
+"""Steps of the manifold solver after which only pairs are asked about that were named or are most telling."""
 
 TIED = 1e-6
 """Cosines this close are the same angle."""
@@ -163,7 +163,7 @@ def range_around(
     tell: Callable[[int], None] = lambda steps: None,
 ) -> Range:
     """The range of the cosine of two classes, by position, around the optimum ``cosines`` (m, m); ``tell`` is told the
-    steps that solvers took."""
+    steps of the manifold solver."""
     apart = orbits.apart(pair)
     told = partial(minimise, tell=tell)
     return pair_range(bind(apart), apart, *pair, orbits.expand(cosines, apart), slack, told)
