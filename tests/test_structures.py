@@ -107,10 +107,11 @@ def test_a_tree_of_two_groups_of_two(run):
 
 
 def test_a_tree_of_five_groups_of_twenty():
+    """Cosines to rounding, not only to the root of the gap: the optimum has nearly full rank."""
     report = tree(5, 20, 0.1, 0.3)
     assert report.certified
-    assert report.attained[0, 1] == pytest.approx(0.6137134721, abs=1e-6)
-    assert report.attained[0, 20] == pytest.approx(-0.1582569496, abs=1e-6)
+    assert report.attained[0, 1] == pytest.approx(0.6137134721, abs=1e-9)
+    assert report.attained[0, 20] == pytest.approx(-0.1582569496, abs=1e-9)
 
 
 @pytest.mark.parametrize("upper", [0.5371, 0.5373])

@@ -11,7 +11,9 @@
 and of what they return the answer with the smallest gap.  A smooth conic answer is polished by Newton steps on the
 manifold, whoever asked for it: interior-point methods stop near 1e-9, while at low temperature the loss differs by
 less than that between geometries 40 degrees apart.
-Where the caller knows cosines to start from, all but small problems go to the manifold solver at once.
+Where the caller knows cosines to start from, all but small problems go to the manifold solver at once.  It stops by
+the gap, and cosines are only as good as its root: where the optimum has nearly full rank the dual solver then takes
+them to rounding, in a few steps.
 """
 
 from __future__ import annotations
@@ -106,7 +108,7 @@ def solve_objective(
     if solver != "auto":
         answers = forced(objective, orbits, solver, tolerance, start)
     elif start is not None and objective.smooth and orbits.n_orbits > CONIC_ORBITS:
-        answers = iter([(solve_manifold(objective, orbits, start=start, goal=goal), "a good start is known")])
+        answers = begun(objective, orbits, start, goal)
     else:
         answers = automatic(objective, orbits, tolerance)
     best: tuple[Solution, Certificate, str] | None = None
@@ -184,6 +186,17 @@ def precise(orbits: Orbits) -> float:
     """The relative gap at which the manifold solver may stop where no tolerance says so: small problems go on to
     rounding."""
     return PRECISE if orbits.n_orbits >= LARGE else 0.0
+
+
+def begun(objective: Objective, orbits: Orbits, start: FloatArray, goal: float) -> Iterator[tuple[Solution, str]]:
+    """The manifold's solution from ``start``, to a relative gap of ``goal``, and what Newton steps make of it."""
+    solution = solve_manifold(objective, orbits, start=start, goal=goal)
+    yield solution, "a good start is known"
+    polished = solve_dual(objective, orbits, solution.cosines)
+    if polished is not None:
+        steps = solution.iterations + polished.iterations
+        why = f"a good start is known; then {polished.iterations} Newton steps on the optimality conditions"
+        yield replace(polished, name=solution.name, iterations=steps), why
 
 
 def forced(
