@@ -18,6 +18,7 @@ The kinds of values, such as ``number``, stand in :mod:`geomsolve.values` and ar
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import math
 from abc import ABC
@@ -177,13 +178,15 @@ class Choice(ABC):
         return dict.fromkeys((cls.name, *vars(cls).get("also", ())), cls.name)  # not those of what it is derived from
 
     @classmethod
+    @functools.cache
     def takes(cls) -> dict[str, Parameter]:
-        """The declarations of its parameters by name."""
+        """The declarations of its parameters by name; not to be changed."""
         return {f.name: f.metadata["parameter"] for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
 
     @classmethod
+    @functools.cache
     def defaults(cls) -> dict[str, Any]:
-        """The value that each parameter has unless it is given, None where it is then not in play."""
+        """The value that each parameter has unless it is given, None if it is then not in play; not to be changed."""
         return {f.name: f.default for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
 
     def parameters(self) -> dict[str, Any]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from geomsolve.losses import Loss, make_loss
-from geomsolve.pair_losses import PairLoss, make_pair_loss
 from geomsolve.questions.base import LossProblem, PairProblem, Problem
 from geomsolve.questions.classes import ClassProblem
+
+if TYPE_CHECKING:
+    from geomsolve.pair_losses import PairLoss
 
 
 def loss_of(problem: LossProblem) -> Loss:
@@ -16,6 +20,8 @@ def loss_of(problem: LossProblem) -> Loss:
 
 def pair_loss_of(problem: PairProblem) -> PairLoss:
     """The loss of two sides of a problem; raises :class:`geomsolve.InputError` for what it does not take."""
+    from geomsolve.pair_losses import make_pair_loss  # questions about classes start without these
+
     return make_pair_loss(problem.loss.name, problem.loss.parameters)
 
 

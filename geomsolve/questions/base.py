@@ -68,7 +68,7 @@ def explain(error: ErrorDetails, model: type[BaseModel]) -> InputError:
 class Frozen(BaseModel):
     """A pydantic model that forbids unknown keys and raises :class:`InputError` instead of ValidationError."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @classmethod
     def parts(cls) -> dict[str, type[Frozen]]:
@@ -98,7 +98,7 @@ class Frozen(BaseModel):
 class LossChoice(BaseModel):
     """A loss by ``name``, with whatever parameters that loss takes; the registry of losses checks them."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     known: ClassVar[Registry[Any]] = LOSSES
     name: str = "supcon"

@@ -27,7 +27,7 @@ ClassName = Annotated[str, WithJsonSchema({"type": ["string", "number"]})]
 class Near(BaseModel):
     """A number, maybe with its own tolerance."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, allow_inf_nan=False)
 
     value: float = Field(strict=True)
     tolerance: float | None = Field(None, ge=0, strict=True)
@@ -51,7 +51,9 @@ class Near(BaseModel):
 class Expectation(BaseModel):
     """What the answer has to be; keys that are left out are not looked at."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, coerce_numbers_to_str=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", defer_build=True, allow_inf_nan=False, coerce_numbers_to_str=True
+    )
 
     structure: str | None = Field(
         None, description="name of the geometry, such as 'regular simplex', or a sweep's summary"

@@ -13,6 +13,7 @@ from geomsolve.analyses.check_crossmodal import check_crossmodal
 from geomsolve.analyses.check_report import CheckReport, Loosest
 from geomsolve.analyses.ranges import SETTLED
 from geomsolve.cli.answers import setting, undetermined
+from geomsolve.cli.label_options import weighting_options
 from geomsolve.cli.options import (
     Command,
     class_options,
@@ -25,7 +26,6 @@ from geomsolve.cli.options import (
     split_loss,
     stacked,
     two_sided,
-    weighting_options,
 )
 from geomsolve.cli.output import Output
 from geomsolve.cli.progress import training

@@ -15,13 +15,12 @@ from geomsolve.analyses.realizable import realizable
 from geomsolve.analyses.realizable_report import CasesReport, RealizableReport
 from geomsolve.cli import ranges
 from geomsolve.cli.answers import deliver_both, in_force, proof_files, setting
+from geomsolve.cli.label_options import label_options, weighting_option
 from geomsolve.cli.options import (
     Command,
-    label_options,
     output_options,
     proof_option,
     solver_options,
-    weighting_option,
 )
 from geomsolve.cli.output import File, Output, Screen
 from geomsolve.cli.render import cosine_grid, effort, proof_lines
