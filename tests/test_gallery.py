@@ -36,6 +36,17 @@ def test_titles_tell_files_apart():
     assert len({title for _, title in titles}) == len(titles)
 
 
+def test_list_problems_has_every_one(run):
+    found = run("list", "problems", "--json").json["problems"]
+    written = {
+        (str(Path(e.file).relative_to(GALLERY)), e.problem.kind, e.problem.title, e.problem.why) for e in ENTRIES
+    }
+    assert {(f"{r['name'].removeprefix('problem:')}.yaml", r["kind"], r["title"], r["why"]) for r in found} == written
+    shown = run("list", "problems").stdout
+    assert "problem:collapse/strong-majority\n  imbalance: " in shown
+    assert all(line == line.rstrip() for line in shown.splitlines()[:-2])
+
+
 @pytest.mark.slow
 def test_is_answered_as_expected(run, tmp_path):
     out = tmp_path / "out.jsonl"

@@ -1,4 +1,4 @@
-"""Paths to checked problems: files, folders, globs, and '-' for standard input."""
+"""Paths to checked problems: files, folders, globs, names of the gallery, and '-' for standard input."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from geomsolve.analyses import validate
+from geomsolve.batch import gallery
 from geomsolve.errors import InputError
 from geomsolve.files import was_read
 from geomsolve.questions.documents import Complaint, Entry, read_entries
@@ -28,11 +29,13 @@ def problem_files(paths: Iterable[str]) -> list[str]:
     for path in paths:
         files = ["-"] if path == "-" else _files(path)
         for file in files:
-            found.setdefault("-" if file == "-" else str(Path(file).resolve()), file)
+            found.setdefault("-" if file == "-" else str(gallery.path_of(file).resolve()), file)
     return list(found.values())
 
 
 def _files(path: str) -> list[str]:
+    if path.startswith(gallery.PREFIX):
+        return gallery.named(path)
     if Path(path).is_dir():
         inside = [
             str(file)
@@ -51,7 +54,14 @@ def _files(path: str) -> list[str]:
         if matches:
             return [file for match in matches for file in _files(match)]
         raise InputError(f"no file matches {path!r}")
-    raise InputError(f"there is no file or folder {path!r}")
+    raise InputError(f"there is no file or folder {path!r}{_in_gallery(path)}")
+
+
+def _in_gallery(path: str) -> str:
+    """A hint where a path is that of the gallery in a checkout, or a name of the gallery without its prefix."""
+    name = path.removeprefix("./").removeprefix("problems").removesuffix(gallery.ENDING).strip("/")
+    known = any(not name or f"{each}/".startswith(f"{name}/") for each in gallery.names())
+    return f"; the gallery has {gallery.PREFIX}{name}" if known else ""
 
 
 def gather(paths: Iterable[str]) -> list[Entry]:
@@ -67,12 +77,12 @@ def _read(file: str) -> list[Entry]:
                 raise InputError("standard input is closed")
             data = sys.stdin.buffer.read(MOST_BYTES + 1)
         else:
-            with was_read(Path(file)).open("rb") as opened:
+            with was_read(gallery.path_of(file)).open("rb") as opened:
                 data = opened.read(MOST_BYTES + 1)
     except OSError as error:
         complaint = Complaint(shown, Place(), "", f"cannot read this file: {error.strerror}")
         return [Entry(shown, "", "", complaints=(complaint,))]
-    return read_entries(data, shown, Path() if file == "-" else Path(file).parent)
+    return read_entries(data, shown, Path() if file == "-" else gallery.path_of(file).parent)
 
 
 def _checked(entry: Entry) -> Entry:

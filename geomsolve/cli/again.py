@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from geomsolve.analyses.named import any_loss_of
+from geomsolve.batch import gallery
 from geomsolve.cli.main import cli
 from geomsolve.errors import InputError
 from geomsolve.questions.base import Problem
@@ -32,7 +33,7 @@ LONGEST = 2000
 def command_of(row: Row) -> str:
     """A command line for bash that answers the problem of a row again."""
     problem = {key: value for key, value in row["problem"].items() if key not in ABOUT and value is not None}
-    problem = _from_here(problem, Path(str(row["file"])).parent)
+    problem = _from_here(problem, gallery.path_of(str(row["file"])).parent)
     wanted = _meaning(problem)
     words = by_flags(row, problem, wanted)
     if words is not None:

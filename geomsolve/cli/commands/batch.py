@@ -35,7 +35,7 @@ TABLE_ROWS = 60
 COLOURS = {"ok": "green", "unmet": "yellow", "uncertified": "yellow", "invalid": "red", "failed": "red"}
 
 
-@click.command("batch", epilog="Example: geomsolve batch problems --out results.jsonl --csv results.csv")
+@click.command("batch", epilog="Example: geomsolve batch problem:collapse --out results.jsonl --csv results.csv")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--out", metavar="FILE", help="Write one JSON object a line to FILE, each as soon as it is known.")
 @click.option("--resume", is_flag=True, help="Keep what FILE holds already for the same content and version.")
@@ -65,7 +65,7 @@ def command(
     quiet: bool,
     no_color: bool,
 ) -> int:
-    """Answer all problems in files, folders, globs or standard input (-).
+    """Answer all problems in files, folders, globs, folders of the gallery (problem:collapse) or standard input (-).
 
     One bad file stops no other. The exit code is that of the most severe row: 0 ok, 1 unmet expectation or no
     proof, 2 invalid, 3 failed. Without --resume, an existing FILE is replaced.

@@ -1,12 +1,17 @@
-"""What is built in: losses, weightings, label sets and data sets."""
+"""What is built in: losses, weightings, label sets, data sets and problems."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
+from geomsolve.batch import gallery
 from geomsolve.cli.output import console, debug_option, json_option, no_color_option, to_json
 from geomsolve.losses import UNSOLVED
 from geomsolve.reading.datasets import EXAMPLES, dataset
@@ -16,7 +21,7 @@ from geomsolve.report import head
 
 
 @click.command("list", epilog="Example: geomsolve list datasets")
-@click.argument("what", type=click.Choice(["losses", "weightings", "labels", "datasets"]))
+@click.argument("what", type=click.Choice(["losses", "weightings", "labels", "datasets", "problems"]))
 @json_option
 @no_color_option
 @debug_option
@@ -33,6 +38,8 @@ def command(what: str, as_json: bool, no_color: bool) -> None:
             spelled[name] = sorted(set(cls.spellings()) - set(cls.spellings().values()))
     elif what == "labels":
         rows += [{"name": g.name, "example": g.example, "summary": g.summary} for g in GENERATORS.values()]
+    elif what == "problems":
+        rows += gallery.rows()
     else:
         for d in map(dataset, EXAMPLES):
             counts = {"samples": sum(d.counts), "largest": max(d.counts), "smallest": min(d.counts)}
@@ -60,6 +67,9 @@ def command(what: str, as_json: bool, no_color: bool) -> None:
         for row in rows:
             table.add_row(*map(cell, row.values()))
     screen = console(no_color=no_color)
+    if what == "problems":
+        print_problems(rows, screen)
+        return
     screen.print(table)
     for row in refused:
         screen.print(f"\nNot solved: {row['name']}, {row['summary']} ({row['source']}): {row['reason']}.")
@@ -69,6 +79,18 @@ def command(what: str, as_json: bool, no_color: bool) -> None:
         )
     if what == "datasets":
         click.echo("cifar10-lt and cifar100-lt take any imbalance factor: cifar10-lt:37.")
+
+
+def print_problems(rows: list[dict[str, Any]], screen: Console) -> None:
+    """Print the names of the gallery's files, each with the kinds and titles of its problems."""
+    for name, group in itertools.groupby(rows, key=lambda row: row["name"]):
+        screen.print(Text(name, style="bold"), soft_wrap=True)
+        for row in group:
+            screen.print(Padding(Text(f"{row['kind']}: {row['title']}"), (0, 0, 0, 2), expand=False))
+    screen.print(
+        "\ngeomsolve solve NAME answers one; batch, validate and report take folders, too: problem:collapse. "
+        "--json has what each teaches."
+    )
 
 
 def cell(value: Any) -> str:

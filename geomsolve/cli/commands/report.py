@@ -23,7 +23,7 @@ from geomsolve.plots import check_matplotlib
 from geomsolve.words import counted
 
 
-@click.command("report", epilog="Example: geomsolve report problems/collapse --out report.html")
+@click.command("report", epilog="Example: geomsolve report problem:collapse --out report.html")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--out", required=True, metavar="FILE", help="The page to write.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Worker processes (default: one a core).")
@@ -32,7 +32,8 @@ from geomsolve.words import counted
 def command(paths: tuple[str, ...], out: str, jobs: int | None, quiet: bool) -> int:
     """Put many answers on one page for a browser.
 
-    PATHs are problem files, folders or globs, which are solved, or files ending in .jsonl that geomsolve batch wrote.
+    PATHs are problem files, folders, globs or problem:NAMEs of the gallery, which are solved, or files ending in
+    .jsonl that geomsolve batch wrote.
     The page needs nothing but itself: a table to sort and filter, each answer with its picture, proof and the command
     that gives it. The exit code is that of the most severe answer, as for batch.
     """

@@ -15,11 +15,13 @@ from geomsolve.errors import InputError
 from geomsolve.report import Report
 
 
-@click.command("solve", epilog="Example: geomsolve solve problems/collapse/strong-majority.yaml")
+@click.command("solve", epilog="Example: geomsolve solve problem:collapse/strong-majority")
 @click.argument("file")
 @output_options
 def command(output: Output, file: str) -> int:
     """Answer the problem in FILE (or in standard input, for -) as its own command would.
+
+    FILE may be a problem of the gallery: problem:collapse/strong-majority (geomsolve list problems has them all).
 
     Says afterwards whether the answer is what the file expects. JSON output is the line that batch would write.
     """

@@ -14,13 +14,13 @@ from geomsolve.report import head
 from geomsolve.words import counted
 
 
-@click.command("validate", epilog="Example: geomsolve validate problems")
+@click.command("validate", epilog="Example: geomsolve validate problem:collapse")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @json_option
 @click.option("--quiet", is_flag=True, help="Say nothing where all is well.")
 @debug_option
 def command(paths: tuple[str, ...], as_json: bool, quiet: bool) -> int:
-    """Check problem files, folders of them, globs, or standard input (-) without solving anything.
+    """Check problem files, folders of them, globs, problem:NAME, or standard input (-) without solving anything.
 
     Every complaint names the file, line and column, and the key. Exit code 2 if there is any.
     """
