@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from geomsolve.analyses.capacity import CapacityReport
     from geomsolve.analyses.check_report import CheckReport
     from geomsolve.analyses.classifiers import ClassifierReport
-    from geomsolve.analyses.compare_crossmodal import CompareCrossmodalReport
+    from geomsolve.analyses.compare_crossmodal_report import CompareCrossmodalReport
     from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport
     from geomsolve.analyses.contrast import ContrastReport
     from geomsolve.analyses.crossmodal_report import CrossmodalReport
@@ -108,7 +108,7 @@ _HOMES = {
     "ClassifierReport": "geomsolve.analyses.classifiers",
     "Compare": "geomsolve.questions.compare",
     "CompareCrossmodal": "geomsolve.questions.compare_crossmodal",
-    "CompareCrossmodalReport": "geomsolve.analyses.compare_crossmodal",
+    "CompareCrossmodalReport": "geomsolve.analyses.compare_crossmodal_report",
     "CompareReport": "geomsolve.analyses.compare_report",
     "Contrast": "geomsolve.questions.contrast",
     "ContrastReport": "geomsolve.analyses.contrast",

@@ -149,17 +149,111 @@ def test_what_two_files_must_be(tmp_path, run):
     both = (where["embeddings"], "--texts", where["texts"])
     np.save(tmp_path / "bad.npy", np.zeros((5, 3)))
     np.save(tmp_path / "wide.npy", unit(5, 4, 0))
+    (tmp_path / "three.txt").write_text("a\nb\nc\n")
+    (tmp_path / "five.txt").write_text("a\nb\nc\na\nb\n")
     for flags, words in (
         (both, "--texts: 4 rows for 5 images"),
         ((where["embeddings"], "--texts", tmp_path / "bad.npy"), "is zero and has no direction"),
         ((where["embeddings"], "--texts", tmp_path / "wide.npy"), "in one space"),
         ((where["embeddings"], "--loss", "clip"), "--texts: a loss of two sides compares images and texts"),
         ((where["embeddings"],), "give the class of each row by --labels, or the text of each image by --texts"),
-        ((*both, "--labels", "y.txt"), "--labels: this belongs to a loss over classes"),
+        ((*both, where["embeddings"]), "--texts: 4 rows for 5 images"),
+        ((*both, "--texts", where["texts"], "--texts", where["texts"]), "--texts: 3 files for 1 file of images"),
+        ((*both, "--labels", tmp_path / "three.txt"), "5 images for 3 labels"),
+        ((*both, "--labels", tmp_path / "five.txt"), "4 texts for 5 labels; give one a label, or one a class (3)"),
+        ((*both, "--classifier", "w.npy"), "--classifier: this belongs to a loss over classes"),
     ):
         ended = run("compare", *flags)
         assert (ended.code, ended.stdout) == (2, "")
         assert words in " ".join(ended.stderr.split())
+
+
+def of_classes(counts, seed=0, scatter=0.4, gap=0.5):
+    """Rows of classes around directions of their own, texts with a coordinate of their own; and the classes."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(len(counts)), counts)
+    centres = unit(len(counts), 6, seed)
+    x, y = (centres[labels] + scatter * rng.standard_normal((labels.size, 6)) for _ in range(2))
+    y[:, 0] += gap
+    return x, y, labels
+
+
+def test_classes_of_pairs_are_compared_by_their_means(tmp_path, run):
+    """Against the pairs of all rows, one by one, and the loss of the mean directions as its own code has it."""
+    counts, t = [30, 20, 10], 0.3
+    x, y, labels = of_classes(counts)
+    order = np.random.default_rng(1).permutation(labels.size)
+    where = files(tmp_path, x[order], y[order])
+    names = [f"c{each}" for each in labels[order]]
+    report = solve(CompareCrossmodal(**where, labels=names, loss={"name": "clip", "temperature": t}))
+    x, y = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (x, y))
+    assert report.measured["modality_gap"] == pytest.approx(np.linalg.norm(x.mean(0) - y.mean(0)), abs=1e-12)
+    same = [(i, j) for i in range(labels.size) for j in range(labels.size) if labels[i] == labels[j]]
+    square = sum(np.sum((x[i] - y[j]) ** 2) / counts[labels[i]] for i, j in same) / labels.size
+    assert report.measured["alignment"] == pytest.approx(square, abs=1e-12)
+    means = [[side[labels == a].mean(0) for a in range(3)] for side in (x, y)]
+    scatter = [
+        np.mean([np.sum((side[i] - mean[a]) ** 2) for i, a in enumerate(labels)])
+        for side, mean in zip((x, y), means, strict=True)
+    ]
+    assert list(report.measured["scatter"].values()) == pytest.approx(scatter, abs=1e-12)
+    images, texts = (np.array(side) / np.linalg.norm(side, axis=1, keepdims=True) for side in means)
+    share = np.array(counts) / 60
+    assert report.measured["cross"] == pytest.approx(images @ texts.T, abs=1e-12)
+    assert report.value_measured == pytest.approx(trained("clip", np.diag(share), images @ texts.T, temperature=t))
+    wanted = solve(Crossmodal(counts=counts, loss={"name": "clip", "temperature": t}))
+    assert report.value == wanted.value
+    assert report.last.max_cosine_error == pytest.approx(
+        np.abs(images @ texts.T - wanted.matrices()[1]).max(), abs=1e-12
+    )
+    assert report.verdict == "not there yet"
+    (tmp_path / "y.txt").write_text("\n".join(names))
+    text = run("compare", where["embeddings"], "--texts", where["texts"], "--labels", tmp_path / "y.txt", "-t", t)
+    assert text.code == 0
+    assert "60 pairs of 3 classes, whose means are compared" in " ".join(text.stdout.split())
+
+
+def test_one_text_a_class_and_checkpoints(tmp_path, run):
+    """Classifiers at the optimum, of which there is a row a class; features that come nearer from file to file."""
+    loss = {"name": "cosine-softmax", "temperature": 0.5}
+    best = solve(Crossmodal(counts=[7, 2, 1], loss=loss))
+    first, cross, second = best.matrices()
+    values, vectors = np.linalg.eigh(np.block([[first, cross], [cross.T, second]]))
+    points = vectors * np.sqrt(np.maximum(values, 0))
+    labels = np.repeat(["a", "b", "c"], [7, 2, 1])
+    features, noise = np.repeat(points[:3], [7, 2, 1], axis=0), unit(10, 6, 0)
+    for name, amount in (("one", 1.0), ("two", 0.2), ("three", 0.0)):
+        np.save(tmp_path / f"{name}.npy", features + amount * noise)
+    np.save(tmp_path / "texts.npy", points[3:])
+    (tmp_path / "y.txt").write_text("\n".join(labels))
+    where = [tmp_path / f"{name}.npy" for name in ("one", "two", "three")]
+    flags = ("--texts", tmp_path / "texts.npy", "--labels", tmp_path / "y.txt", "--loss", "cosine-softmax", "-t", 0.5)
+    done = run("compare", *where, *flags, "--json", "--plot", tmp_path / "curve.svg")
+    found = done.json["checkpoints"]
+    assert (done.code, done.json["verdict"]) == (0, "matches")
+    assert found[0]["excess"] > found[1]["excess"] > found[2]["excess"] == pytest.approx(0, abs=1e-9)
+    assert found[2]["max_cosine_error"] < 1e-6
+    assert [each["verdict"] for each in found] == ["not there yet", found[1]["verdict"], "matches"]
+    assert done.json["prediction"]["cross"] == pytest.approx(np.asarray(cross), abs=1e-12)
+    text = run("compare", *where, *flags)
+    assert text.stdout.startswith("Last of 3 checkpoints: Your features and classifiers are arranged as")
+    single = run("compare", where[2], *flags, "--json").json
+    assert {key: single[key] for key in found[2]} == {**found[2]}
+
+
+def test_many_pairs_are_drawn_from(tmp_path, run, monkeypatch):
+    """So many of them, the same again with the same seed; arrays give the same as files."""
+    monkeypatch.setattr("geomsolve.analyses.compare_crossmodal.MOST_PAIRS", 40)
+    n = 100
+    x, y = unit(n, 3, 0), unit(n, 3, 1)
+    where = files(tmp_path, x, y)
+    done = run("compare", where["embeddings"], "--texts", where["texts"])
+    assert "40 of the 100 pairs, drawn at random (--seed)" in " ".join(done.stdout.split())
+    assert "--labels FILE compares all of them" in " ".join(done.stdout.split())
+    report = solve(CompareCrossmodal(x, texts=y))
+    assert (report.pairs, report.rows) == (40, n)
+    rows = np.sort(np.random.default_rng(0).choice(n, 40, replace=False))
+    assert report.measured["partner_cosine"]["mean"] == pytest.approx(np.mean(np.sum(x[rows] * y[rows], 1)), abs=1e-12)
 
 
 def test_many_equal_pairs_have_the_closed_form():

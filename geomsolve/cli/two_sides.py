@@ -16,6 +16,17 @@ CLOSE = 1e-3
 """How near a price and its bound must be, relatively, to be given as one number."""
 
 
+def article(noun: str) -> str:
+    """a or an."""
+    return "an" if noun[0] in "aeiou" else "a"
+
+
+def whatever(nouns: tuple[str, str]) -> str:
+    """What a bound holds for, as in 'no ... goes below'."""
+    one, two = nouns
+    return "pair of encoders" if nouns == ("image", "text") else f"arrangement of {one}s and {two}s"
+
+
 def gap_line(gap: dict[str, Any], nouns: tuple[str, str]) -> str:
     """The modality gap of the optimum, and of all others."""
     one, two = nouns

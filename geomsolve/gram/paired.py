@@ -236,12 +236,11 @@ class Paired:
 
     def reduce_cross(self, full: FloatArray) -> FloatArray:
         """The cross cosines (m_x, m_y + 1) of a block (n_x, n_y), averaged over the symmetry."""
-        one, two = np.eye(self.n_first)[self.first_index], np.eye(self.n_second)[self.second_index]
         have = np.flatnonzero(self.mate >= 0)
         rest = full.copy()
         rest[have, self.mate[have]] = 0.0
         total = np.zeros((self.n_first, self.n_second + 1))
-        total[:, :-1] = one.T @ rest @ two
+        total[:, :-1] = _sums(_sums(rest, self.first_index).T, self.second_index).T
         np.add.at(total[:, -1], self.first_index[have], full[have, self.mate[have]])
         return np.divide(total, self.counts, out=np.zeros_like(total), where=self.counts > 0)
 
@@ -255,6 +254,13 @@ class Paired:
         cross[g, -1] /= two[h]
         first, second = gram.first / np.outer(one, one), gram.second / np.outer(two, two)
         return PairedGram(np.ones_like(one), first, np.ones_like(two), second, cross)
+
+
+def _sums(rows: FloatArray, index: IntArray) -> FloatArray:
+    """(m, k): the sum of the ``rows`` (n, k) of each orbit, of which none is empty."""
+    order = np.argsort(index, kind="stable")
+    starts = np.flatnonzero(np.diff(index[order], prepend=-1))
+    return rows[order] if starts.size == order.size else np.asarray(np.add.reduceat(rows[order], starts, axis=0))
 
 
 def partners_of(weights: FloatArray) -> IntArray:

@@ -13,7 +13,7 @@ from geomsolve.plots._style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, clip
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``compare`` answer; None for one stored without its cosines, as there are too many."""
     if "nouns" in answer:
-        return sides(answer)
+        return curves(answer) if "checkpoints" in answer else sides(answer)
     if "checkpoints" in answer:
         return curve(answer)
     if "gram" not in answer["measured"]:
@@ -86,4 +86,27 @@ def sides(answer: dict[str, Any]) -> Any:
     axes.set(xlim=(-1.05, 2.05), ylim=(2.5, -0.5), xlabel="cosine, or distance of the means")
     axes.legend(loc="lower right")
     drawn.suptitle(f"{loss_of(answer)}: {answer['verdict']}", x=0.01, ha="left", fontsize=10)
+    return drawn
+
+
+def curves(answer: dict[str, Any]) -> Any:
+    """Of images and texts: mean cosines and modality gap from checkpoint to checkpoint, dotted what is predicted."""
+    found, predicted = answer["checkpoints"], answer["prediction"]
+    place = np.arange(1, len(found) + 1)
+    drawn = canvas((6.4, 3.6))
+    axes = drawn.add_subplot()
+    for key, color, label in (
+        ("partner_cosine", BLUE, "cosine within pairs"),
+        ("other_cosine", GREEN, "cosine across pairs"),
+        ("modality_gap", ORANGE, "modality gap"),
+    ):
+        values = [each["measured"][key] for each in found]
+        means = [value["mean"] if isinstance(value, dict) else value for value in values]
+        axes.plot(place, means, "o-", color=color, markersize=4, label=label)
+        axes.axhline(predicted[key], color=color, linewidth=0.8, linestyle=":")
+    axes.set_xticks(place, [clipped(each["read"]["embeddings"], 12) for each in found], rotation=30, ha="right")
+    axes.set_ylabel("cosine, or distance of the means")
+    axes.legend()
+    axes.set_title(f"last: {answer['verdict']}; dotted: predicted", fontsize=8)
+    drawn.suptitle(loss_of(answer), x=0.01, ha="left", fontsize=10)
     return drawn

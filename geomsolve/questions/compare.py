@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from geomsolve.questions.base import LossProblem, Whole
 from geomsolve.questions.data import ClassLabels, Matrix, Vectors
 from geomsolve.questions.slack import Nonnegative
-from geomsolve.reading.embeddings import Embeddings, embeddings_of, open_embeddings
+from geomsolve.reading.embeddings import Embeddings, names_file, several_embeddings
 from geomsolve.reading.labels import Classes, classes_of, read_classes
 from geomsolve.reading.table import Table, read_rows
 from geomsolve.words import counted
@@ -40,30 +41,12 @@ class Compare(LossProblem):
     @field_validator("labels", mode="before")
     @classmethod
     def _read_labels(cls, value: Any, info: ValidationInfo) -> Any:
-        if isinstance(value, Classes):
-            return value
-        if _is_name(value):
-            classes = read_classes(str(value).removeprefix("@"), info.data.get("base"))
-        else:
-            classes = classes_of(value)
-        if len(classes.names) < 2:
-            raise ValueError(f"all labels are {classes.names[0]!r}; one class has no geometry")
-        return classes
+        return classes_in(value, info.data.get("base"))
 
     @field_validator("embeddings", mode="before")
     @classmethod
     def _look_at_embeddings(cls, value: Any, info: ValidationInfo) -> Any:
-        if _is_name(value) or isinstance(value, Embeddings) or not _several(value):
-            value = [value]
-        if not value:
-            raise ValueError("wanted the name of a file with embeddings, or several")
-        base, labels = info.data.get("base"), info.data.get("labels")
-        return tuple(
-            each
-            if isinstance(each, Embeddings)
-            else (open_embeddings(str(each), base, labels) if _is_name(each) else embeddings_of(each))
-            for each in value
-        )
+        return several_embeddings(value, info.data.get("base"), info.data.get("labels"))
 
     @field_validator("classifier", mode="before")
     @classmethod
@@ -94,13 +77,11 @@ class Compare(LossProblem):
         }
 
 
-def _is_name(value: Any) -> bool:
-    """Whether it names a file."""
-    return isinstance(value, str) or hasattr(value, "__fspath__")
-
-
-def _several(value: Any) -> bool:
-    """Whether it is a list of embeddings, each a file or an array, rather than the rows of one."""
-    if not isinstance(value, (list, tuple)):
-        return False
-    return all(_is_name(each) or isinstance(each, Embeddings) or getattr(each, "ndim", 0) == 2 for each in value)
+def classes_in(value: Any, base: Path | None) -> Classes:
+    """The class of each row, of at least two: from a file, a list or an array."""
+    if isinstance(value, Classes):
+        return value
+    classes = read_classes(str(value).removeprefix("@"), base) if names_file(value) else classes_of(value)
+    if len(classes.names) < 2:
+        raise ValueError(f"all labels are {classes.names[0]!r}; one class has no geometry")
+    return classes

@@ -88,6 +88,32 @@ def embeddings_of(value: Any) -> Embeddings:
     return Embeddings(place, source, (0,), own_columns=names)
 
 
+def several_embeddings(value: Any, base: Path | None = None, labels: Classes | None = None) -> tuple[Embeddings, ...]:
+    """Embeddings of one or of several files or arrays, as they are written in a question."""
+    if names_file(value) or isinstance(value, Embeddings) or not _several(value):
+        value = [value]
+    if not value:
+        raise ValueError("wanted the name of a file with embeddings, or several")
+    return tuple(
+        each
+        if isinstance(each, Embeddings)
+        else (open_embeddings(str(each), base, labels) if names_file(each) else embeddings_of(each))
+        for each in value
+    )
+
+
+def names_file(value: Any) -> bool:
+    """Whether it names a file."""
+    return isinstance(value, str) or hasattr(value, "__fspath__")
+
+
+def _several(value: Any) -> bool:
+    """Whether it is a list of embeddings, each a file or an array, rather than the rows of one."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    return all(names_file(each) or isinstance(each, Embeddings) or getattr(each, "ndim", 0) == 2 for each in value)
+
+
 def open_embeddings(text: str, base: Path | None = None, labels: Classes | None = None) -> Embeddings:
     """The embeddings in a file, whose ``labels`` may stand in the same one."""
     path, key = locate(text, base)

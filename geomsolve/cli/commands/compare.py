@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from geomsolve.analyses.compare import compare
-from geomsolve.analyses.compare_crossmodal import CompareCrossmodalReport, compare_crossmodal
+from geomsolve.analyses.compare_crossmodal import compare_crossmodal
+from geomsolve.analyses.compare_crossmodal_report import CompareCrossmodalReport
 from geomsolve.analyses.compare_report import CheckpointsReport, CompareReport, Comparison
 from geomsolve.analyses.compare_verdict import AT_OPTIMUM
 from geomsolve.cli import sides
@@ -58,7 +59,12 @@ TIGHT = 1e-3
 )
 @click.argument("embeddings", metavar="EMBEDDINGS...", nargs=-1, required=True)
 @click.option("--labels", metavar="FILE", help="The class of each row: npy, txt, file.csv:column, ...")
-@click.option("--texts", metavar="FILE", help="Instead: the text of each row, an image, as vectors too (clip, siglip).")
+@click.option(
+    "--texts",
+    metavar="FILE",
+    multiple=True,
+    help="The text of each row, an image, as vectors too, or one a class (clip, siglip); once for each checkpoint.",
+)
 @either_loss_options
 @click.option("--within", type=float, metavar="X", help="Largest difference of a cosine that matches (default 0.1).")
 @click.option("--dim", type=int, metavar="D", help="Dimensions that the encoder can use (default: those of its rows).")
@@ -80,8 +86,10 @@ def command(output: Output, **flags: Any) -> int:
     The loss value on your data needs torch; all else does not.
 
     With --texts, EMBEDDINGS are images and row i of both files is a pair: the modality gap, the alignment and the
-    cosines within and across pairs are held against what --loss clip or siglip wants of so many pairs.
+    cosines within and across pairs are held against what --loss clip or siglip wants of so many pairs. With --labels
+    too, images and texts of a class belong together: means of classes are compared, and one text a class will do.
     """
+    flags = {name: value for name, value in flags.items() if name != "texts" or value}
     if of_two_sides(flags):
         return two_files(output, flags)
     if "labels" not in flags:
@@ -103,7 +111,8 @@ def two_files(output: Output, flags: dict[str, Any]) -> int:
     try:
         problem = CompareCrossmodal(**two_sided(flags, keys(CompareCrossmodal)))
         output.notify(problem)
-        report = compare_crossmodal(problem)
+        with reading("embeddings", quiet=output.quiet) as tell:
+            report = compare_crossmodal(problem, progress=tell)
     except InputError as error:
         raise InputError(error.message, field=error.field.replace("embeddings", "")) from None
     return output.deliver(report, show)

@@ -23,7 +23,7 @@ from geomsolve.cli.options import (
 )
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import chosen, colour, effort, loss_phrase, proof_lines
-from geomsolve.cli.two_sides import attained_lines, gap_line, price_line
+from geomsolve.cli.two_sides import article, attained_lines, gap_line, price_line, whatever
 from geomsolve.questions.crossmodal import Crossmodal
 from geomsolve.words import counted, number, rounded
 
@@ -94,7 +94,7 @@ def show_proof(report: CrossmodalReport, screen: Console) -> None:
         screen.print(
             proof_lines(
                 report.value, report.lower_bound, report.gap, report.certified, tolerance,
-                embedding="pair of encoders",
+                embedding=whatever(report.nouns),
             )
         )  # fmt: skip
         screen.print(only(report))
@@ -184,11 +184,6 @@ def setting(report: CrossmodalReport) -> str:
     else:
         who = f"{counted(x, 'class', 'classes')} with {article(one)} {one} and {article(two)} {two} each{noisy}"
     return f"{loss_phrase(report.problem['loss'])}; {who}."
-
-
-def article(noun: str) -> str:
-    """a or an."""
-    return "an" if noun[0] in "aeiou" else "a"
 
 
 def cross_grid(report: CrossmodalReport, width: int) -> Table:
