@@ -88,6 +88,48 @@ def test_descent_reaches_what_is_predicted(flags):
     assert report.descent.value == pytest.approx(report.prediction.value, abs=1e-8)
 
 
+def test_a_batch_of_clip_is_that_of_its_rows():
+    """Pairs that are drawn twice included: cross-entropy of both directions with the labels 0, ..., B - 1."""
+    cosines, drawn = (
+        torch.tensor(unit(4, 3, 0) @ unit(5, 3, 1).T),
+        torch.tensor([[0, 0], [1, 4], [0, 0], [3, 2], [1, 2]]),
+    )
+    logits = cosines[drawn[:, 0]][:, drawn[:, 1]] / 0.3
+    ce, labels = torch.nn.functional.cross_entropy, torch.arange(5)
+    published = float((ce(logits, labels) + ce(logits.T, labels)) / 2)
+    times = torch.zeros(1, 4, 5, dtype=torch.float64)
+    for i, j in drawn.tolist():
+        times[0, i, j] += 1
+    loss = make_pair_loss("clip", {"temperature": 0.3, "batch": 5})
+    assert float(recipe_of(loss).of_batches(loss)(cosines, times)) == pytest.approx(published, abs=1e-12)
+
+
+def test_random_batches_have_the_exact_expectation(monkeypatch):
+    """Of any vectors, with pairs that are more and less often: sampled against the integral."""
+    from geomsolve.descent.two_sides import BatchesOfPairs
+
+    monkeypatch.setattr("geomsolve.descent.experiments.STANDARD_ERROR", 1e-3)
+    weights = np.random.default_rng(3).uniform(0.1, 1, (3, 4))
+    x, y = unit(3, 3, 0), unit(4, 3, 1)
+    loss = make_pair_loss("clip", {"temperature": 0.4, "batch": 6})
+    joint = Joint.of(weights, merge=False)
+    exact = loss.objective(joint).value(joint.paired.reduce_cross(x @ y.T))
+    trial = BatchesOfPairs(torch.tensor(weights / weights.sum()), recipe_of(loss).of_batches(loss), 6, 0.4)
+    found = trial.value(torch.tensor(np.vstack([x, y])), torch.Generator().manual_seed(0))
+    assert 0 < found.standard_error < 2e-3
+    assert found.value == pytest.approx(exact, abs=4 * found.standard_error)
+
+
+@pytest.mark.slow
+def test_random_batches_of_clip_reach_what_is_predicted(run):
+    done = run("check", "--loss", "clip", "--batch", 8, "--props", ".5,.3,.2", "-t", 0.5, "--steps", 400)
+    assert done.code == 0
+    said = " ".join(done.stdout.split())
+    assert said.startswith("Descent agrees: trained with a free vector for every image and every text, clip reaches")
+    assert "image 1 and text 2" in said
+    assert "6 free vectors in 6 dimensions" in said
+
+
 def test_check_as_a_command(run):
     done = run("check", "--loss", "siglip", "--props", "2*.5", "-t", 0.5, "--optimizer", "lbfgs", "--json")
     assert done.code == 0
@@ -96,7 +138,10 @@ def test_check_as_a_command(run):
     assert done.json["descent"]["value"] == pytest.approx(2 * np.logaddexp(0, -2), abs=1e-9)
     assert len(done.json["prediction"]["gram"]) == 4
     for flags, words in (
-        (("--loss", "clip", "--batch", 8, "--props", ".5,.5"), "--batch: it is trained in the limit of large batches"),
+        (
+            ("--loss", "clip", "--batch", 8, "--props", ".5,.5", "--optimizer", "lbfgs"),
+            "draws random batches; use adam",
+        ),
         (("--loss", "clip", "--props", ".5,.5", "--synthetic", "synco"), "--synthetic: this belongs to a loss over"),
         (("--loss", "clip", "--counts", "201*1"), "--counts: at most 400 points are trained"),
     ):

@@ -1,6 +1,7 @@
 """Does gradient descent reach what is predicted for two sides?  See ``analyses/check.py``.
 
-Every image and every text has one free vector; the points compared are those of both sides, as given.
+Every image and every text has one free vector; a loss that is a mean over random batches is trained on such, drawn as
+its prediction has it.  The points compared are those of both sides, as given.
 """
 
 from __future__ import annotations
@@ -35,14 +36,18 @@ def check_crossmodal(problem: CheckCrossmodal, *, progress: Progress | None = No
 
     from geomsolve.descent.pair_recipes import recipe_of
     from geomsolve.descent.train import choose_device
-    from geomsolve.descent.two_sides import TwoSides
+    from geomsolve.descent.two_sides import BatchesOfPairs, TwoSides
 
     asked = problem.question
     loss = pair_loss_of(asked)
     device = choose_device(problem.training.device)
     pairs = torch.tensor(chances(problem), device=device)
     loss = loss.among(joint_of(asked, loss))
-    trial = TwoSides(pairs, recipe_of(loss).loss_of(loss, pairs))
+    recipe, given = recipe_of(loss), loss.parameters()
+    if loss.draws_batches:
+        trial: TwoSides = BatchesOfPairs(pairs, recipe.of_batches(loss), given["batch"], given["temperature"])
+    else:
+        trial = TwoSides(pairs, recipe.loss_of(loss, pairs))
     return run(problem, Sides(trial, predicted(problem), None, {"loss": loss.written}), progress)
 
 
@@ -64,7 +69,7 @@ def predicted(problem: CheckCrossmodal) -> Prediction:
     names = [list(report.names), [str(j + 1) for j in range(counts[1])]]
     if problem.question.pairs is None:
         names[1] = names[0]
-    sides = [f"{name} ({noun})" for side, noun in zip(names, report.nouns, strict=True) for name in side]
+    sides = [f"{noun} {name}" for side, noun in zip(names, report.nouns, strict=True) for name in side]
     return Prediction(
         **vars(report.proof),
         problem=report.problem,
@@ -75,6 +80,7 @@ def predicted(problem: CheckCrossmodal) -> Prediction:
         rank=report.rank,
         limited=bool(report.dimension_limited),
         points=f"{report.nouns[0]}s and {report.nouns[1]}s",
+        sides=tuple(zip(report.nouns, counts, strict=True)),
         classes=Orbits.of(problem.question.proportions),
     )
 
@@ -82,9 +88,6 @@ def predicted(problem: CheckCrossmodal) -> Prediction:
 def validate(problem: CheckCrossmodal) -> None:
     """Raise :class:`InputError` for what is not trained."""
     asked = problem.question
-    loss = pair_loss_of(asked)
-    if loss.draws_batches:
-        raise InputError("it is trained in the limit of large batches; leave the batch out", field="loss.batch")
     if asked.gap is not None:
         raise InputError("descent is left to find its own; leave it out", field="gap")
     points = 2 * len(asked.proportions) if asked.pairs is None else sum(asked.pairs.values.shape)

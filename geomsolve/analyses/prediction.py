@@ -31,6 +31,7 @@ class Prediction(Proof):
     ``resolved`` is False where the proof of the loss leaves the angles open; the cosines are then one of many.
     ``convex`` as in :class:`ImbalanceReport`; ``limited``: the best found in fewer dimensions than the optimum spans.
     ``points``: what has the cosines.  ``classes``: where it is more than one point a class, the orbits of classes.
+    ``sides``: of two sides that are given point by point, what the points of each are and how many.
     ``assumption`` completes 'for ...': the embeddings for which the proof holds, empty where for all.
     """
 
@@ -48,6 +49,7 @@ class Prediction(Proof):
     latents: Latents = SPHERE
     points: str = "class means"
     classes: Orbits | None = None
+    sides: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def of_loss(cls, report: ImbalanceReport) -> Prediction:

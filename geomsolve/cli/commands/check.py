@@ -11,6 +11,7 @@ from rich.table import Table
 from geomsolve.analyses.check import VALUE_TOLERANCE, check
 from geomsolve.analyses.check_crossmodal import check_crossmodal
 from geomsolve.analyses.check_report import CheckReport, Loosest
+from geomsolve.analyses.prediction import Prediction
 from geomsolve.analyses.ranges import SETTLED
 from geomsolve.cli.answers import setting, undetermined
 from geomsolve.cli.label_options import weighting_options
@@ -30,7 +31,7 @@ from geomsolve.cli.options import (
 from geomsolve.cli.output import Output
 from geomsolve.cli.progress import training
 from geomsolve.cli.ranges import interval
-from geomsolve.cli.render import cosine_phrase, holds_for
+from geomsolve.cli.render import cosine_phrase, holds_for, loss_phrase
 from geomsolve.errors import InputError
 from geomsolve.questions.base import keys
 from geomsolve.questions.check import Check, CheckWeighting
@@ -84,7 +85,8 @@ def command(output: Output, **flags: Any) -> int:
 
     Trains free features, several for each class, on the actual batch loss, and compares where they end with the
     certified prediction. A loss below the certified bound would refute the prediction and is reported as a
-    contradiction. With --loss clip, siglip or cosine-softmax every image and every text has a vector of its own.
+    contradiction. With --loss clip, siglip or cosine-softmax every image and every text has a vector of its own; clip
+    with --batch is trained on random batches.
     Needs torch: pip install 'geomsolve[torch]'.
     """
     problem = question(flags)
@@ -116,7 +118,7 @@ def show(report: CheckReport, screen: Console, *, quiet: bool) -> None:
     screen.print(sentence(report), style="bold")
     if quiet:
         return
-    screen.print(setting(report.prediction.problem, report.prediction.classes or report.prediction.orbits))
+    screen.print(asked(report.prediction))
     screen.print()
     screen.print(pairs_table(report))
     screen.print(f"{caption(report)}\n")
@@ -128,20 +130,47 @@ def show(report: CheckReport, screen: Console, *, quiet: bool) -> None:
     else:
         kept = holds_for(predicted.assumption)[0]
         proof = f"{'proven' if predicted.certified else 'NOT PROVEN'}{kept}"
-        bounds = f"predicted {number(predicted.value, 9)}; no features go below {number(predicted.lower_bound, 9)}"
+        bounds = f"predicted {number(predicted.value, 9)}; no {vectors(report)} go below "
+        bounds += number(predicted.lower_bound, 9)
         screen.print(f"{loss}; {bounds} ({proof}).")
-    if not predicted.samples:
+    if not predicted.samples and not predicted.sides:
         screen.print(f"Within-class scatter (0: every class is one point): {found.within_class:.1e}.")
     ended = "converged" if found.converged else "had not converged"
     screen.print(
-        f"{found.samples:,} free features in {counted(found.dim, 'dimension')}; {found.optimizer} on {found.device} "
-        f"{ended} after {counted(found.steps, 'step')}, {found.seconds:.2g} s."
+        f"{found.samples:,} free {vectors(report)} in {counted(found.dim, 'dimension')}; {found.optimizer} on "
+        f"{found.device} {ended} after {counted(found.steps, 'step')}, {found.seconds:.2g} s."
     )
     if report.loosest is not None:
         screen.print(for_a_network(report.loosest))
     advice = what_to_do(report)
     if advice:
         screen.print(f"\n{advice}")
+
+
+def how(report: CheckReport) -> str:
+    """What every free vector stands for."""
+    if not report.prediction.sides:
+        return "on its samples"
+    (one, _), (two, _) = report.prediction.sides
+    return f"with a free vector for every {one} and every {two}"
+
+
+def vectors(report: CheckReport) -> str:
+    """What is trained."""
+    return "vectors" if report.prediction.sides else "features"
+
+
+def asked(predicted: Prediction) -> str:
+    """The loss, and the classes, samples or pairs."""
+    if not predicted.sides:
+        return setting(predicted.problem, predicted.classes or predicted.orbits)
+    (one, n), (two, m) = predicted.sides
+    problem = predicted.problem
+    noise = problem.get("noise")
+    noisy = f", {number(100 * noise, 3)}% of the pairs with a random {two}" if noise else ""
+    if problem.get("pairs") is None and predicted.classes is not None:
+        return f"{setting(problem, predicted.classes).removesuffix('.')}{noisy}."
+    return f"{loss_phrase(problem['loss'])}, {counted(n, one)} and {counted(m, two)} with the weights given."
 
 
 def for_a_network(loosest: Loosest) -> str:
@@ -172,11 +201,11 @@ def sentence(report: CheckReport) -> str:
     if report.verdict == "agrees" and not predicted.resolved:
         return f"Descent agrees: {loss} reaches the predicted loss; {undetermined(predicted.problem)}."
     if report.verdict == "agrees" and predicted.unique is True:
-        return f"Descent agrees: trained on its samples, {loss} reaches the predicted geometry ({error})."
+        return f"Descent agrees: trained {how(report)}, {loss} reaches the predicted geometry ({error})."
     if report.verdict == "agrees" and predicted.unique is None:
         return f"Descent agrees: {loss} reaches the predicted loss; whether at the only optimum was not determined."
     if report.verdict == "agrees":
-        return f"Descent agrees: trained on its samples, {loss} reaches the predicted loss, at one of its many optima."
+        return f"Descent agrees: trained {how(report)}, {loss} reaches the predicted loss, at one of its many optima."
     if report.verdict == "contradiction":
         return (
             f"CONTRADICTION: descent reached a loss of {number(found.value, 9)} nats, below the certified bound "
@@ -222,6 +251,8 @@ def caption(report: CheckReport) -> str:
     if report.prediction.samples:
         return f"{what} between samples; reached: averaged over pairs with equal labels."
     points = report.prediction.points
+    if report.prediction.sides:
+        return f"{what} between and among {points}: predicted, and those that descent reached."
     return f"{what} between {points}; reached: averaged over pairs of equal classes."
 
 
@@ -248,5 +279,7 @@ def pair(report: CheckReport, at: tuple[int, int]) -> str:
     """Two classes or samples, one in each of the orbits ``at``, as a phrase."""
     names = report.prediction.names
     a, b = report.prediction.orbits.pair(*at)
+    if report.prediction.sides:
+        return f"{names[a]} and {names[b]}"
     noun = "labels" if report.prediction.samples else "classes"
     return f"{noun} {names[a]} and {names[b]}"

@@ -3,6 +3,8 @@
 The recipe of the loss ``some-name`` is the module ``some_name`` here.  It has
 
     loss_of(loss, joint)    a function of all cosines (n_x, n_y) between the sides, from the chances ``joint`` of pairs
+    of_batches(loss)        where the loss is a mean over random batches: a function of all cosines and of how often
+                            each pair is in each batch (M, n_x, n_y), for each of them (M,)
 
 written from the loss's own definition, not from the objective that is checked.
 """

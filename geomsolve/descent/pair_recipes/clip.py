@@ -25,3 +25,18 @@ def loss_of(loss: Clip, joint: Tensor) -> Callable[[Tensor], Tensor]:
         return -(joint * (per_image + per_text)).sum() / 2
 
     return value
+
+
+def of_batches(loss: Clip) -> Callable[[Tensor, Tensor], Tensor]:
+    """The mean cross-entropy (M,) of batches, of cosines (n_x, n_y) and the times (M, n_x, n_y) that each pair is in
+    each of them; a pair that is drawn twice has two rows and two columns, alike."""
+
+    def value(cosines: Tensor, times: Tensor) -> Tensor:
+        logits = cosines / loss.temperature
+        images, texts = times.sum(2), times.sum(1)
+        per_image = torch.logsumexp(logits + texts.log()[:, None, :], dim=2)
+        per_text = torch.logsumexp(logits + images.log()[:, :, None], dim=1)
+        wrong = (images * per_image).sum(1) + (texts * per_text).sum(1)
+        return (wrong / 2 - (times * logits).sum((1, 2))) / texts.sum(1)
+
+    return value
