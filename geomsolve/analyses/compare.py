@@ -1,7 +1,7 @@
 """Does a trained encoder have the geometry that its loss wants for the data's own class proportions?
 
-One pass over the embeddings, in chunks: each row is brought to unit length, and the class sums give everything that
-``gram/measure.py`` measures.  The loss value is that of the actual batch losses (``descent/``, which needs torch):
+One pass over the embeddings (``analyses/scan.py``) brings each row to unit length, and the class sums give everything
+that ``gram/measure.py`` measures.  The loss value is that of the actual batch losses (``descent/``, which needs torch):
 on all samples where they are few enough, else on a sample of them that keeps the proportions.  What is made of it all
 is said in ``analyses/compare_verdict.py``.
 
@@ -12,8 +12,8 @@ wants at the temperature tau / rho^2 (``Loss.scatter_is_heat``).
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from geomsolve.analyses.imbalance import geometry
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.prediction import Prediction
 from geomsolve.analyses.remedies import Remedy, remedy
+from geomsolve.analyses.scan import Progress, scanned
 from geomsolve.descent.recipes import missing
 from geomsolve.errors import InputError
 from geomsolve.gram.measure import (
@@ -70,20 +71,6 @@ MEASURED = 2000
 
 SIGNED = 1e-6
 """Coordinates of unit rows this little below 0 are so by rounding."""
-
-Progress = Callable[[int, int], None]
-"""Called with the rows read so far and how many there are."""
-
-
-@dataclass(frozen=True)
-class Scan:
-    """What one pass over the rows gives: class ``sums`` (K, d) of unit rows, the unit rows ``kept`` (n, d), and the
-    ``lowest`` coordinate of any unit row."""
-
-    sums: FloatArray
-    kept: FloatArray
-    lengths: tuple[float, float]
-    lowest: float
 
 
 Predict = Callable[[int | None], Prediction]
@@ -143,7 +130,9 @@ def of_file(
     all_of_them = codes.size <= (WHOLE_SAMPLES if loss.reads_whole_set else DRAWN_SAMPLES)
     rng = np.random.default_rng(problem.seed)
     keep = np.arange(codes.size) if all_of_them else chosen(codes, counts, SUBSET, rng)
-    scan = scanned(problem, file, codes, len(names), keep, progress)
+    scan, found = scanned(file, codes, len(names), keep, progress, signs=problem.nonnegative)
+    if scan is None:
+        raise unequal(problem, file, "more embeddings" if found > codes.size else counted(found, "embedding"))
     if problem.nonnegative and scan.lowest < -SIGNED:
         raise InputError(
             f"{file.place}: a coordinate is negative ({scan.lowest:.3g} in a row of unit length), so that these are no "
@@ -264,14 +253,6 @@ def unequal(problem: Compare, file: Embeddings, found: str) -> InputError:
     return InputError(f"{n} for {found}{where}; give one label a row", field="labels")
 
 
-def chunks(file: Embeddings) -> Iterator[Any]:
-    """Rows of the embeddings; complaints about them name their field."""
-    try:
-        yield from file.chunks()
-    except InputError as error:
-        raise InputError(error.message, field="embeddings") from None
-
-
 def chosen(codes: IntArray, counts: IntArray, most: int, rng: np.random.Generator) -> IntArray:
     """Positions, ascending, of about ``most`` rows that keep the proportions, at least two a class where it has two."""
     wanted = np.minimum(counts, np.maximum(2, np.round(counts * (most / codes.size)))).astype(np.int64)
@@ -279,59 +260,6 @@ def chosen(codes: IntArray, counts: IntArray, most: int, rng: np.random.Generato
     first = np.cumsum(counts) - counts
     picked = [order[f + rng.choice(n, w, replace=False)] for f, n, w in zip(first, counts, wanted, strict=True)]
     return np.sort(np.concatenate(picked))
-
-
-def scanned(
-    problem: Compare, file: Embeddings, codes: IntArray, n_classes: int, keep: IntArray, progress: Progress
-) -> Scan:
-    """One pass over the embeddings; :class:`InputError` for rows without a direction and labels that do not match."""
-    from scipy.sparse import csr_array
-
-    n = codes.size
-    done, low, high, lowest = 0, np.inf, 0.0, np.inf
-    sums, kept = np.zeros((0, 0)), np.zeros((0, 0))
-    trouble = {"not finite": [0, 0], "zero": [0, 0]}
-    for chunk in chunks(file):
-        with np.errstate(over="ignore"):  # of wider numbers, which are then not finite
-            block = chunk.astype(np.float64)
-        size = block.shape[0]
-        if done == 0:
-            sums, kept = np.zeros((n_classes, block.shape[1])), np.zeros((keep.size, block.shape[1]))
-        if done + size > n:
-            done += size
-            break
-        largest = np.abs(block).max(axis=1)
-        for kind, wrong in (("not finite", ~np.isfinite(largest)), ("zero", largest == 0)):
-            if wrong.any():
-                if not trouble[kind][0]:
-                    trouble[kind][1] = done + int(np.argmax(wrong))
-                trouble[kind][0] += int(wrong.sum())
-        usable = np.isfinite(largest) & (largest > 0)
-        if usable.all():
-            block /= largest[:, None]  # first, so that no square is too large or too small for a number
-            lengths = np.linalg.norm(block, axis=1)
-            block /= lengths[:, None]
-            with np.errstate(over="ignore"):
-                lengths *= largest
-            low, high = min(low, float(lengths.min())), max(high, float(lengths.max()))
-            lowest = min(lowest, float(block.min()))
-            member = csr_array((np.ones(size), (codes[done : done + size], np.arange(size))), shape=(n_classes, size))
-            sums += np.asarray(member @ block)
-            here = slice(*np.searchsorted(keep, (done, done + size)))
-            kept[here] = block[keep[here] - done]
-        done += size
-        progress(done, n)
-    if done != n:
-        raise unequal(problem, file, "more embeddings" if done > n else counted(done, "embedding"))
-    for kind, (count, first) in trouble.items():
-        if count:
-            some = f"{counted(count, 'row')} {'is' if count == 1 else 'are'}"
-            raise InputError(
-                f"{file.place}: {some} {kind}, first row {first} (counted from 0); such rows have no "
-                "direction: remove them with their labels",
-                field="embeddings",
-            )
-    return Scan(sums, kept, (low, high), lowest)
 
 
 def loss_on_data(loss: Loss, kept: FloatArray, codes: IntArray, counts: IntArray, seed: int) -> LossOnData:
