@@ -3,7 +3,8 @@
     from pytorch_metric_learning.losses import SupConLoss
     solve(Imbalance([0.7, 0.2, 0.1], loss=from_pml(SupConLoss(0.1))))
 
-    pytorch-metric-learning    SupConLoss, NTXentLoss, TripletMarginLoss on cosines
+    pytorch-metric-learning    SupConLoss, NTXentLoss, TripletMarginLoss and MultiSimilarityLoss on cosines,
+                               ContrastiveLoss on cosines or distances, LiftedStructureLoss on distances
     lightly                    NTXentLoss, with or without a memory bank, DCLLoss
     sentence-transformers      MultipleNegativesRankingLoss and its symmetric and cached kin: scale s is temperature 1/s
 
@@ -61,6 +62,38 @@ def _found(loss: Any, package: str, library: str, known: Mapping[str, Callable[[
     )
 
 
+def _on_distances(loss: Any) -> bool:
+    """Whether a loss of pytorch-metric-learning compares plain Euclidean distances of unit vectors."""
+    distance = getattr(loss, "distance", None)
+    plain = {"normalize_embeddings": True, "p": 2, "power": 1}
+    return type(distance).__name__ == "LpDistance" and all(
+        getattr(distance, key, value) == value for key, value in plain.items()
+    )
+
+
+def _contrastive(loss: Any) -> LossDict:
+    if _on_distances(loss):
+        return {
+            "name": "contrastive-distance",
+            "pos_distance": float(loss.pos_margin),
+            "neg_distance": float(loss.neg_margin),
+        }
+    _cosine(loss)
+    return {"name": "contrastive", "pos_margin": float(loss.pos_margin), "neg_margin": float(loss.neg_margin)}
+
+
+def _lifted(loss: Any) -> LossDict:
+    """A margin of positive pairs takes as much off that of negative ones; their number is that of a batch."""
+    if not _on_distances(loss):
+        raise InputError("LiftedStructureLoss is known on plain Euclidean distances of unit vectors", field="loss")
+    return {"name": "lifted-structure", "neg_distance": float(loss.neg_margin) - float(loss.pos_margin)}
+
+
+def _multi_similarity(loss: Any) -> LossDict:
+    _cosine(loss)
+    return {"name": "multi-similarity", "temperature": 1 / float(loss.beta), "base": float(loss.base)}
+
+
 def _cosine(loss: Any) -> None:
     """Refuse a loss of pytorch-metric-learning on another distance than the cosine."""
     distance = getattr(loss, "distance", None)
@@ -112,7 +145,14 @@ def _ranking(loss: Any) -> LossDict:
     return {"name": "mnrl", "temperature": 1 / float(loss.scale)}
 
 
-_PML = {"SupConLoss": _tempered("supcon"), "NTXentLoss": _tempered("nt-xent"), "TripletMarginLoss": _triplet}
+_PML = {
+    "SupConLoss": _tempered("supcon"),
+    "NTXentLoss": _tempered("nt-xent"),
+    "TripletMarginLoss": _triplet,
+    "ContrastiveLoss": _contrastive,
+    "LiftedStructureLoss": _lifted,
+    "MultiSimilarityLoss": _multi_similarity,
+}
 _LIGHTLY = {"NTXentLoss": _lightly_nt_xent, "DCLLoss": _tempered("dcl")}
 _SENTENCE_TRANSFORMERS = {
     name: _ranking

@@ -196,12 +196,20 @@ def test_losses_of_pytorch_metric_learning():
     assert from_pml(losses.NTXentLoss(0.07)) == {"name": "nt-xent", "temperature": 0.07}
     cosine = losses.TripletMarginLoss(margin=0.2, distance=distances.CosineSimilarity())
     assert from_pml(cosine) == {"name": "triplet", "margin": 0.2}
+    hinges = losses.ContrastiveLoss(pos_margin=1, neg_margin=0.2, distance=distances.CosineSimilarity())
+    assert from_pml(hinges) == {"name": "contrastive", "pos_margin": 1.0, "neg_margin": 0.2}
+    as_it_comes = {"name": "contrastive-distance", "pos_distance": 0.0, "neg_distance": 1.0}
+    assert from_pml(losses.ContrastiveLoss()) == as_it_comes
+    assert from_pml(losses.LiftedStructureLoss()) == {"name": "lifted-structure", "neg_distance": 1.0}
+    similar = {"name": "multi-similarity", "temperature": 0.02, "base": 0.5}
+    assert from_pml(losses.MultiSimilarityLoss()) == similar
     report = solve(Imbalance(PROPS, loss=from_pml(losses.SupConLoss(0.5))))
     assert report.value == pytest.approx(VALUE, abs=1e-8)
     for loss, words in (
         (losses.TripletMarginLoss(margin=0.2), "has the distance LpDistance"),
         (losses.TripletMarginLoss(swap=True, distance=distances.CosineSimilarity()), "swap=True"),
-        (losses.MultiSimilarityLoss(), "no counterpart"),
+        (losses.CircleLoss(), "constants by the gradient"),
+        (losses.LiftedStructureLoss(distance=distances.LpDistance(power=2)), "plain Euclidean distances"),
         (losses.ProxyAnchorLoss(3, 2), "learned proxy"),
         (losses.SupConLoss, "make one"),
         ("supcon", "wanted a loss of pytorch-metric-learning"),

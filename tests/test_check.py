@@ -42,6 +42,7 @@ TEN = [
     {"props": (0.5, 0.3, 0.2), "loss": {"name": "align-uniform"}},
     {"props": (0.5, 0.3, 0.2), "loss": {"name": "weince", "temperature": 0.5, "delta": 0.1}},
     {"props": (0.5, 0.3, 0.2), "loss": {"name": "contrastive", "neg_margin": -0.8}},
+    {"props": (0.5, 0.3, 0.2), "loss": {"name": "lifted-structure", "negatives": 4}},
     {"props": (0.5, 0.3, 0.2), "loss": {"name": "soft-margin-triplet", "temperature": 0.5}},
     {"props": (0.5, 0.3, 0.2), "loss": {"name": "multi-similarity", "temperature": 0.5, "negatives": 4}},
     {"props": (0.5, 0.3, 0.2), "loss": {"name": "n-pair", "temperature": 0.5}},
@@ -68,7 +69,7 @@ def test_descent_reaches_the_prediction_and_never_beats_the_bound(problem):
 def test_all_loss_families_are_among_the_problems():
     from geomsolve.losses import REGISTRY, ClassifierLoss
 
-    elsewhere = {"bcl", "kcl", "tsc"}  # more closely, with the other presets
+    elsewhere = {"bcl", "kcl", "tsc", "contrastive-distance"}  # more closely, with presets and losses of distances
     assert {p["loss"]["name"] for p in TEN} | elsewhere == {
         name for name, cls in REGISTRY.items() if not issubclass(cls, ClassifierLoss)
     }

@@ -174,11 +174,155 @@ def test_endless_negatives_are_refused():
     assert caught.value.field == "loss.negatives"
 
 
-def test_lifted_structure_is_refused_with_what_comes_nearest(run):
-    shown = run("imbalance", "--props", "0.7,0.2,0.1", "--loss", "lifted-structure")
-    assert shown.code == 2
-    assert "no solver for that here yet" in shown.stderr
-    assert "--loss multi-similarity" in shown.stderr
+DISTANCES = (
+    ("contrastive-distance", {"neg_distance": 1.75}),
+    ("contrastive-distance", {"neg_distance": 1.9, "sampling": "iid"}),
+    ("contrastive-distance", {"neg_distance": 1.6, "squared": True}),
+    ("contrastive-distance", {"neg_distance": 2.5}),
+    ("lifted-structure", {"negatives": 3}),
+    ("lifted-structure", {"negatives": 1, "neg_distance": 1.2, "sampling": "iid"}),
+)
+every_distance = pytest.mark.parametrize(("name", "parameters"), DISTANCES, ids=str)
+
+
+def of_distances(name, parameters, p, distance, log_sum_exp, positive):
+    """The loss of distances between classes of proportions ``p``, by its definition, with the functions given."""
+    k, m, total = len(p), parameters.get("neg_distance", 1.0), 0.0
+    for a in range(k):
+        rest = 1.0 if parameters.get("sampling") == "iid" else 1 - p[a]
+        others = [b for b in range(k) if b != a]
+        if name == "lifted-structure":
+            logs = [m - distance(a, b) + math.log(2 * parameters["negatives"] * p[b] / rest) for b in others]
+            total += p[a] * positive(log_sum_exp(logs)) ** 2 / 2
+        else:
+            power = 2 if parameters.get("squared") else 1
+            total += sum(p[a] * p[b] / rest * positive(m - distance(a, b)) ** power for b in others)
+    return total
+
+
+@every_distance
+def test_losses_of_distances_are_their_definition_with_its_derivatives(name, parameters, rng):
+    p = np.array([0.5, 0.3, 0.2])
+    objective = make_loss(name, parameters).objective(Orbits.trivial(p))
+    for _ in range(5):
+        gram = random_gram(rng, 3)
+        by_hand = of_distances(
+            name,
+            parameters,
+            p,
+            lambda a, b: math.sqrt(2 - 2 * gram[a, b]),  # noqa: B023
+            lambda logs: math.log(sum(map(math.exp, logs))),
+            lambda x: max(x, 0.0),
+        )
+        value, slope = objective.evaluate(gram)
+        assert value == pytest.approx(by_hand, rel=1e-12)
+        if objective.smooth:
+            change, step = np.triu(rng.normal(size=(3, 3)), 1), 1e-6
+            (up, ahead), (down, behind) = (objective.evaluate(gram + s * step * change) for s in (1, -1))
+            assert np.sum(slope * change) == pytest.approx((up - down) / (2 * step), rel=1e-6, abs=1e-9)
+            bent = objective.curvature(gram)(change)
+            np.testing.assert_allclose(bent, (ahead - behind) / (2 * step), rtol=1e-5, atol=1e-7)
+
+
+@every_distance
+def test_losses_of_distances_agree_with_cvxpy_and_orbits_with_full_size(name, parameters):
+    import cvxpy as cp
+
+    p = np.array([0.4, 0.3, 0.15, 0.15])
+    gram = cp.Variable((4, 4), PSD=True)
+    cost = of_distances(
+        name,
+        parameters,
+        p,
+        lambda a, b: cp.sqrt(2 - 2 * gram[a, b]),
+        lambda logs: cp.log_sum_exp(cp.hstack(logs)),
+        cp.pos,
+    )
+    program = cp.Problem(cp.Minimize(cost), [cp.diag(gram) == 1])
+    value = program.solve(solver="CLARABEL")
+    small, full = Orbits.of(p), Orbits.trivial(p)
+    one, other = (solve_objective(make_loss(name, parameters).objective(o), o) for o in (small, full))
+    assert one.certificate.certified
+    assert other.certificate.certified
+    assert one.certificate.value == pytest.approx(value, abs=2e-6)
+    assert other.certificate.value == pytest.approx(value, abs=2e-6)
+    if make_loss(name, parameters).objective(small).unique_minimiser:
+        np.testing.assert_allclose(small.lift(one.solution.cosines), gram.value, atol=2e-3)
+
+
+def test_distances_of_the_library(rng):
+    """pytorch-metric-learning as it comes: Euclidean distances, not squared, pos_margin 0 and neg_margin 1."""
+    torch = pytest.importorskip("torch")
+    losses = pytest.importorskip("pytorch_metric_learning.losses")
+    from pytorch_metric_learning.reducers import MeanReducer
+
+    gram = random_gram(rng, 3)
+    w, v = np.linalg.eigh(gram)
+    labels = np.repeat(np.arange(3), 4)
+    z, y = torch.tensor((v * np.sqrt(np.maximum(w, 0)))[labels]), torch.tensor(labels)
+    orbits = Orbits.trivial([1 / 3] * 3)
+
+    def ours(name, **parameters):
+        return make_loss(name, parameters).objective(orbits).value(gram)
+
+    hinge = float(losses.ContrastiveLoss(neg_margin=1.3, reducer=MeanReducer())(z, y))
+    assert hinge == pytest.approx(ours("contrastive-distance", neg_distance=1.3), rel=1e-6)
+    lifted = float(losses.LiftedStructureLoss(neg_margin=0.7, reducer=MeanReducer())(z, y))
+    # the negatives of both halves: of each of two other classes 4
+    assert lifted == pytest.approx(ours("lifted-structure", neg_distance=0.7, negatives=8), rel=1e-6)
+
+
+def test_classes_never_meet_in_losses_of_distances(run):
+    """However skewed: the slope at one point has no bound, so that no threshold exists."""
+    for loss in ("lifted-structure", "contrastive-distance"):
+        asked = ("--loss", loss, "--neg-distance", "3")
+        found = run("imbalance", "--props", "0.98,0.01,0.01", *asked, "--json").json
+        assert found["certified"]
+        assert found["structure"]["max_cosine"] < 1 - 1e-7
+        told = run("threshold", "--props", "0.9,0.05,0.05", *asked, "--over", "majority")
+        assert told.code == 0
+        assert "no two share one" in " ".join(told.stdout.split())
+
+
+def test_balanced_classes_on_distances_are_a_simplex():
+    """K = 4, distance root(8/3): lifted (log(2 k) + 1 - root(8/3))^2 / 2."""
+    orbits, d = Orbits.of([0.25] * 4), math.sqrt(8 / 3)
+    for name, parameters, value in (
+        ("lifted-structure", {"negatives": 5}, (math.log(10) + 1 - d) ** 2 / 2),
+        ("contrastive-distance", {"neg_distance": 1.9}, 1.9 - d),
+        ("contrastive-distance", {"neg_distance": 1.9, "squared": True}, (1.9 - d) ** 2),
+        ("contrastive-distance", {}, 0.0),
+    ):
+        answer = solve_objective(make_loss(name, parameters).objective(orbits), orbits)
+        assert answer.certificate.certified
+        assert answer.certificate.value == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["lifted-structure", "contrastive-distance"])
+def test_levels_of_distances(run, name, rng):
+    """Collapse by hand; the random start against random directions, in the limit of many negatives."""
+    asked = ("levels", "--batch", "32", "--classes", "3", "--loss", name, "--neg-distance", "1.5", "--dim", "8")
+    answer = run(*asked, "--json")
+    assert answer.code == 0
+    z = rng.normal(size=(2, 100_000, 8))
+    d = np.linalg.norm(z / np.linalg.norm(z, axis=2, keepdims=True) - np.eye(8)[0], axis=2)
+    if name == "lifted-structure":
+        collapse = (math.log(62) + 1.5) ** 2 / 2
+        cost = (math.log(62) + 1.5 + math.log(np.exp(-d[1]).mean()) + d[0]) ** 2 / 2
+    else:
+        collapse, cost = 1.5, d[0] + np.maximum(1.5 - d[1], 0)
+    assert answer.json["collapse"] == pytest.approx(collapse, rel=1e-9)
+    assert answer.json["random_start"] == pytest.approx(cost.mean(), rel=5e-3)
+    assert answer.json["optimum"] < min(answer.json["random_start"], collapse)
+
+
+def test_a_distance_out_of_reach_is_said(run):
+    shown = run("imbalance", "--props", "0.4,0.3,0.2,0.1", "--loss", "contrastive-distance", "--neg-distance", "1.8")
+    assert "4 classes cannot all be 1.8 apart, at best all 1.633" in " ".join(shown.stderr.split())
+    within = run("imbalance", "--props", "0.4,0.3,0.2,0.1", "--loss", "hadsell", "--neg-distance", "1.6", "--json")
+    assert within.stderr == ""
+    assert within.json["value"] == 0
+    assert within.json["unique"] is False
 
 
 def test_circle_is_refused_with_its_reason(run):

@@ -330,8 +330,9 @@ def test_help_says_each_default_once(run):
         "soft-margin-triplet, soft-supcon, supcon, supcon-in, tsc, weince]" in text
     )
     assert (
-        "(default supervised for contrastive, multi-similarity, pairwise, sigmoid, soft-margin-triplet, triplet; "
-        "iid for dcl, infonce, weince). [contrastive, dcl," in text
+        "(default supervised for contrastive, contrastive-distance, lifted-structure, multi-similarity, pairwise, "
+        "sigmoid, soft-margin-triplet, triplet; iid for dcl, infonce, weince). [contrastive, contrastive-distance, dcl,"
+        in text
     )
 
 

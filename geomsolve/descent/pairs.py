@@ -10,6 +10,15 @@ from torch import Tensor
 from geomsolve.descent.experiments import Features, RandomDraws
 from geomsolve.descent.population import Population
 
+NEAREST = 1e-12
+"""Least 1 - cosine of which a distance has a slope."""
+
+
+def distance(cosines: Tensor) -> Tensor:
+    """Euclidean distances of unit vectors; of those that coincide it has no slope."""
+    apart = 2 - 2 * cosines
+    return torch.where(apart > 2 * NEAREST, apart.clamp(min=2 * NEAREST).sqrt(), 0.0)
+
 
 class Pairs(RandomDraws):
     """Triplet, sigmoid and spectral: one positive, one negative.  A negative of the anchor's own class is none.

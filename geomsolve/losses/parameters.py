@@ -141,6 +141,22 @@ NEG_MARGIN = Parameter(
     "C",
     "Cosine down to which a negative pair costs.",
 )
+NEG_DISTANCE = Parameter(
+    "neg_distance",
+    ("--neg-distance",),
+    number("a distance", 1e-6, 100),
+    "D",
+    "Euclidean distance, 2 at most between unit vectors, that negative pairs are to keep: the margin of losses on "
+    "distances.",
+)
+POS_DISTANCE = Parameter(
+    "pos_distance",
+    ("--pos-distance",),
+    number("a distance", 1e-6, 2, zero=True),
+    "D",
+    "Euclidean distance up to which a positive pair costs nothing.",
+)
+SQUARED = Parameter("squared", ("--squared",), switch, "", "Squares of what distances fall short.")
 BASE = Parameter(
     "base",
     ("--base",),

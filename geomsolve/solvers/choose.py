@@ -5,7 +5,7 @@
     dual       smooth losses; seconds for thousands of proportions, but only where the optimum has nearly full rank
     manifold   smooth losses, whatever the rank of the optimum
     closed     losses with kinks: the regular simplex, where it costs nothing
-    smoothing  losses with kinks and many proportions
+    smoothing  losses with kinks and many proportions, or no cone form
     conic      small problems that have a cone form, and with kinks
 
 and of what they return the answer with the smallest gap.  A smooth conic answer is polished by Newton steps on the
@@ -169,7 +169,7 @@ def minimise(
         inside = (1 - INWARD) * near + INWARD * interior(orbits)
         found.append(solve_manifold(objective, orbits, start=inside, goal=goal if goal > CLOSED else 0.0))
         tell(found[-1].iterations)
-    elif orbits.n_orbits > CONIC_KINKS:
+    elif orbits.n_orbits > CONIC_KINKS or objective.cone_form() is None:
         found.append(solve_smoothed(objective, orbits, tolerance=MARGIN * TOLERANCE))
     else:
         found.append(solve_conic(objective, orbits, tolerance=CLOSED))
@@ -233,9 +233,10 @@ def automatic(objective: Objective, orbits: Orbits, tolerance: float) -> Iterato
             return
     else:
         yield Solution(orbits.regular_simplex(), "closed form", 0), "the regular simplex is optimal"
-        if orbits.n_orbits > CONIC_KINKS:
+        many = orbits.n_orbits > CONIC_KINKS
+        if many or objective.cone_form() is None:
             solution = solve_smoothed(objective, orbits, tolerance=tolerance)
-            yield solution, f"a loss with kinks and many proportions; {solution.note}"
+            yield solution, f"a loss with kinks and {'many proportions' if many else 'no cone form'}; {solution.note}"
             return
     try:
         solution = polished_conic(objective, orbits, tolerance)
