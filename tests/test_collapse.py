@@ -272,7 +272,7 @@ def test_a_class_of_another_size_is_guilty_by_its_force():
 
 
 def test_two_points_of_different_sizes_are_found_at_once():
-    """Negatives from other classes only, above .2823 (README): 3 = 4 and 5 = 6, 2 apart."""
+    """Negatives from other classes only, above .2823 (docs/how-to/threshold.md): 3 = 4 and 5 = 6, 2 apart."""
     loss = {"name": "infonce", "sampling": "supervised", "temperature": 0.4}
     objective, orbits = posed([100, 20, 5, 5, 1, 1], loss)
     assert optimal_merger(objective, orbits) == ((2,), (3,))

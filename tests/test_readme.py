@@ -1,22 +1,41 @@
-"""Every command of README.md runs and prints what README.md shows."""
+"""Every command and piece of Python of README.md and docs/ runs and prints what is shown; links lead somewhere."""
 
 from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from readme import ROOT, ROUGH, Example, examples, project, renewed, run, settled
+import reference
+from readme import (
+    PAGES,
+    ROOT,
+    ROUGH,
+    Block,
+    blocks,
+    played,
+    project,
+    promised,
+    renewed,
+    run_here,
+    settled,
+    shell,
+    snippets,
+)
+
+from geomsolve import __version__
+from geomsolve.registry import REGISTRIES
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONSOLE = blocks()
+PLAYED = [page for page in PAGES if snippets(page)]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
     """A folder like the project's, into which commands may write."""
-    return project(tmp_path_factory.mktemp("project"))
+    return project(tmp_path)
 
 
 def strangers() -> list[str] | None:
@@ -26,57 +45,97 @@ def strangers() -> list[str] | None:
     return done.stdout.splitlines() if done.returncode == 0 else None
 
 
-def need_extras(command: str) -> None:
-    """Skip a command whose extra is not installed."""
-    if "--plot" in command or "geomsolve report" in command:
+def need_extras(text: str) -> None:
+    """Skip what needs an extra that is not installed."""
+    if re.search(r"--plot|geomsolve report|\.plot\(", text):
         pytest.importorskip("matplotlib", reason="pictures are an extra")
-    if "verify" in command:
+    if "verify" in text:
         pytest.importorskip("flint", reason="arithmetic in balls is an extra")
+    if re.search(r"import torch|geomsolve check|pytorch_metric_learning", text):
+        pytest.importorskip("torch")
+    if "import pandas" in text or "to_frame" in text:
+        pytest.importorskip("pandas")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("example", examples(README), ids=lambda e: e.command)
-def test_command_prints_what_is_shown(example: Example, folder: Path) -> None:
-    need_extras(example.command)
+@pytest.mark.parametrize("block", CONSOLE, ids=str)
+def test_commands_print_what_is_shown(block: Block, folder: Path, run, monkeypatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
     before = strangers()
-    assert settled(run(example.command, folder)) == settled(example.shown)
-    assert strangers() == before, "the command wrote into the repository"
+    for example in block.examples:
+        need_extras(example.command)
+        assert settled(run_here(example.command, folder, run)) == settled(example.shown), example.command
+    assert strangers() == before, "the commands wrote into the repository"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("example", examples(README, ROUGH), ids=lambda e: e.command)
-def test_training_command_says_the_same(example: Example, folder: Path) -> None:
-    pytest.importorskip("torch")
-    assert run(example.command, folder).split(":")[0] == example.shown.split(":")[0]
+@pytest.mark.parametrize("block", blocks(ROUGH), ids=str)
+def test_training_commands_say_the_same(block: Block, folder: Path) -> None:
+    for example in block.examples:
+        need_extras(example.command)
+        assert shell(example.command, folder).split(":")[0] == example.shown.split(":")[0]
 
 
 @pytest.mark.slow
-def test_a_run_of_the_readme_leaves_the_repository_as_it_was(tmp_path: Path) -> None:
-    """The renewing mode too: every command that writes a file does so in its own folder."""
+@pytest.mark.parametrize("page", PLAYED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_prints_what_is_shown(page: Path, folder: Path, monkeypatch) -> None:
+    program = snippets(page)
+    need_extras(program)
+    for registry in REGISTRIES:  # what a page adds is gone with it
+        monkeypatch.setattr(registry, "_choices", dict(registry._known()))
+    assert played(program, folder) == promised(program)
+
+
+def test_renewing_writes_what_commands_print(folder: Path) -> None:
+    page = "Text.\n\n```console\n$ echo 1 > a; cat a\nold\n\n$ cat a\n```\n"
     before = strangers()
-    if before is None:
-        pytest.skip("this is no git repository")
-    writing = [e.command for e in examples(README) if re.search(r"--(out|plot|csv|jsonl|npy)\b|python", e.command)]
-    assert len(writing) >= 2
-    text = "".join(f"```console\n$ {command}\n```\n" for command in writing)
-    for command in writing:
-        need_extras(command)
-    assert renewed(text, project(tmp_path)).count("$ ") >= len(writing)
+    assert renewed(page, folder) == "Text.\n\n```console\n$ echo 1 > a; cat a\n1\n\n$ cat a\n1\n```\n"
     assert strangers() == before
-    assert (tmp_path / "docs").is_dir()
-    assert list((tmp_path / "docs").iterdir())
 
 
 def test_there_are_examples() -> None:
-    assert len(examples(README)) >= 5
+    assert sum(len(block.examples) for block in CONSOLE) >= 50
+    assert len(PLAYED) >= 1
 
 
-def test_library_example_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    (block,) = [block for block in blocks if block.startswith("from geomsolve import")]
-    shown = re.findall(r"# (.+)$", block.strip().splitlines()[-1])
-    done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout.strip() == shown[0]
+def test_links_lead_somewhere() -> None:
+    """Relative links of all pages: the file is there, and so is the heading."""
+    broken = []
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            path, _, anchor = target.partition("#")
+            if re.match(r"[a-z]+:", target):
+                continue
+            aim = (page.parent / path).resolve() if path else page
+            if not aim.exists() or (anchor and anchor not in anchors(aim)):
+                broken.append(f"{page.relative_to(ROOT)}: {target}")
+    assert not broken
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings in links."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def test_every_page_is_in_the_site_and_is_found_from_its_start() -> None:
+    listed = re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    start = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]}
+    assert sorted(listed) == sorted(pages)
+    assert [page for page in sorted(pages - {"index.md"}) if f"({page})" not in start] == []
+
+
+@pytest.mark.parametrize("name", reference.MAKERS)
+def test_the_reference_is_what_the_code_says(name: str) -> None:
+    shown = (reference.FOLDER / name).read_text(encoding="utf-8")
+    assert shown == reference.page(name), "run python tests/reference.py"
+
+
+def test_the_readme_is_short_and_names_the_version() -> None:
+    assert README.count("\n") <= 150
+    assert f"Version {__version__}" in README
 
 
 def test_two_set_up_commands() -> None:

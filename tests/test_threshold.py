@@ -23,7 +23,7 @@ TABLE = {
     ("supervised", "sum"): (0.69154, 0.6933, 0.695095, 0.695617, 0.693841, 0.687692, 0.684526),
     ("supervised", "mean"): (0.69154, 0.719663, 0.735003, 0.742966, 0.747004, 0.750051, 0.750815),
 }
-"""Critical majority shares at temperature 1, three classes (README, 'Where the formulas come from')."""
+"""Critical majority shares at temperature 1, three classes (docs/sources.md)."""
 
 
 def ask(props, over, **loss):

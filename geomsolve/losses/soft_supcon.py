@@ -29,7 +29,7 @@ class SoftSupCon(Loss):
 
     name: ClassVar[str] = "soft-supcon"
     summary: ClassVar[str] = "SupCon with a small weight epsilon on pairs from different classes"
-    source: ClassVar[str] = "weighted InfoNCE as a distance geometry problem (mathematics in the README)"
+    source: ClassVar[str] = "weighted InfoNCE as a distance geometry problem"
     also: ClassVar[tuple[str, ...]] = ("soft-supervised-contrastive",)
     in_contrast: ClassVar[bool] = True
 

@@ -20,8 +20,7 @@ by symmetry, and the margin is the dual contrast mu_g - D_gg: the multiplier of 
 a small eigenvalue of G counts where it exceeds the force, relative to the forces that cancel in it.
 
 S is weighed by the forces on each class, S_ab / sqrt(r_a r_b) with r_a = sum_b |S_ab|, which changes no sign and
-makes its eigenvalues comparable with 1 however rare a class is.  Derived for this project; section 'Where the formulas
-come from' of the README.
+makes its eigenvalues comparable with 1 however rare a class is.  Derived for this project; docs/sources.md.
 
 Symbols: S ``blocks``, ``dual``; r ``forces``; X ``reached``, A ``whole``, B ``within``.
 """

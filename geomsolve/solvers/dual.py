@@ -7,8 +7,8 @@ and G S = 0.  An optimum of rank K - 1 has an S of rank one, S = u u', so that e
 
 and with S = U U', U having r columns, an optimum of rank K - r.  These are solved for the cosines and U together.
 The forces of contrastive losses are products of exponentials, so it is their logarithms that are matched, which
-makes the first equation affine but for the losses' normalisers (derived for this project; section 'Where the
-formulas come from' of the README).  With T >= 0 the part of the forces that attracts (``Objective.attraction``),
+makes the first equation affine but for the losses' normalisers (derived for this project; docs/sources.md).
+With T >= 0 the part of the forces that attracts (``Objective.attraction``),
 
     log(D + T) = log(U U' + T).
 
