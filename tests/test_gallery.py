@@ -48,12 +48,18 @@ def test_list_problems_has_every_one(run):
 
 
 @pytest.mark.slow
-def test_is_answered_as_expected(run, tmp_path):
-    out = tmp_path / "out.jsonl"
-    ended = run("batch", GALLERY, "--out", out, "--quiet")
+def test_is_answered_as_expected_and_its_proofs_hold(run, tmp_path):
+    out, proofs = tmp_path / "out.jsonl", tmp_path / "proofs"
+    ended = run("batch", GALLERY, "--out", out, "--proof", proofs, "--quiet")
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(row["file"], row["error"]) for row in rows if row["status"] != "ok"] == []
     assert len(rows) == len(ENTRIES)
     for row in rows:  # the problem of an answer can be asked again
         kind_of(row["problem"])(**row["problem"], base=Path(row["file"]).parent)
     assert ended.code == 0
+    written = {row["proof_file"]["file"] for row in rows if row["proof_file"]}
+    assert {str(path) for path in proofs.rglob("*.json")} == written
+    assert len(written) >= 40
+    pytest.importorskip("flint", reason="python-flint, the extra 'proof', is not installed")
+    checked = run("verify", proofs, "--json", "--jobs", 1)
+    assert [row for row in checked.json["files"] if row["status"] != "proven"] == []

@@ -513,3 +513,61 @@ def test_numbers_beyond_all_reason_end_in_words(run, tmp_path, temperature):
         done = run("verify", path)
         assert done.code in (1, 2)
         assert "internal error" not in done.stderr
+
+
+PROBLEMS = """
+kind: imbalance
+props: [0.7, 0.2, 0.1]
+grid: {loss.temperature: [0.5, 1]}
+proof: proofs/mine.json
+---
+kind: levels
+loss: supcon
+batch: 8
+classes: 2
+"""
+
+
+@pytest.mark.slow
+def test_proofs_of_a_batch_and_of_its_page(run, tmp_path, monkeypatch):
+    """Problems of one document have files of their own; what is as it was written is kept, what is not is redone."""
+    monkeypatch.chdir(tmp_path)
+    folder, out = tmp_path / "in", tmp_path / "out.jsonl"
+    folder.mkdir()
+    (folder / "p.yaml").write_text(PROBLEMS)
+    assert run("batch", folder, "--out", out, "--jobs", 1, "--quiet").code == 0
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    own = [folder / "proofs" / name for name in ("mine.json", "mine-2.json")]
+    assert {row["proof_file"]["file"] for row in rows if row.get("proof_file")} == set(map(str, own))
+    assert all(holds(json.loads(path.read_text())) for path in own)
+
+    done = run("batch", folder, "--out", out, "--resume", "--proof", "dir", "--jobs", 1)
+    assert "2 proofs in dir" in done.stdout
+    assert sorted(path.name for path in (tmp_path / "dir").iterdir()) == ["p-1.json", "p-2.json"]
+    (tmp_path / "dir" / "p-2.json").write_text("{}")
+    assert run("report", out, "--out", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "verified, 3 claims: dir/p-1.json" in page
+    assert "not verified, as it is not the file that was written: dir/p-2.json" in page
+    done = run("batch", folder, "--out", out, "--resume", "--proof", "dir", "--jobs", 1)
+    assert "2 of 3 answers are kept" in done.stderr
+    assert run("verify", "dir").code == 0
+
+
+def test_a_problem_file_names_its_proof(run, tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text("kind: imbalance\nprops: [0.7, 0.2, 0.1]\nproof: p.json\n")
+    assert run("solve", path).code == 0
+    assert holds(json.loads((tmp_path / "p.json").read_text()))
+    assert run("solve", path, "--proof", tmp_path / "q.json").code == 0
+    assert (tmp_path / "q.json").read_text() == (tmp_path / "p.json").read_text()
+    for bad in ("../p.json", "/p.json", "p.yaml"):
+        path.write_text(f"kind: imbalance\nprops: [0.7, 0.2, 0.1]\nproof: {bad}\n")
+        done = run("validate", path)
+        assert done.code == 2
+        assert "in the folder of the problem or below it" in done.stdout + done.stderr
+    path.write_text("kind: levels\nbatch: 8\nclasses: 2\nproof: r.json\n")
+    done = run("solve", path)
+    assert done.code == 2
+    assert f"{path}:4:" in done.stderr
+    assert not (tmp_path / "r.json").exists()

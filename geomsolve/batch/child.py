@@ -1,6 +1,7 @@
 """The process in which a worker solves: problems in on stdin, outcomes out on stdout, one after the other.
 
-With a problem come the modules that hold losses and weightings of a user's own, which are imported first.
+With a problem come the modules that hold losses and weightings of a user's own, which are imported first, and whether
+a proof is wanted.
 
 A process of its own can be ended when a problem takes too long, and can be killed for want of memory, without
 anything else being lost.  It ends when its stdin does, even while it loads, and when nothing is asked for
@@ -41,11 +42,11 @@ def main() -> None:
             request = requests.get(timeout=IDLE)
         except queue.Empty:
             return
-        modules, problem = pickle.loads(request)  # noqa: S301  (from the worker that started this process)
+        modules, problem, proof = pickle.loads(request)  # noqa: S301  (from the worker that started this process)
         for module in modules:
             with contextlib.suppress(ImportError):  # what is not known for want of it is said of the problem
                 importlib.import_module(module)
-        _send(out, attempt(problem))
+        _send(out, attempt(problem, proof=proof))
 
 
 def _read(requests: queue.Queue[bytes]) -> None:

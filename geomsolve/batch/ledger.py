@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from geomsolve._version import __version__
+from geomsolve.batch.proofs import kept as kept_proof
 from geomsolve.batch.rows import is_row
 from geomsolve.errors import InputError
 from geomsolve.files import naming, replace_content, sync
@@ -84,11 +85,14 @@ class Ledger:
         self._held.close()
 
 
-def reusable(rows: Sequence[Row], entries: Sequence[Entry]) -> tuple[dict[int, Row], list[Row]]:
+def reusable(
+    rows: Sequence[Row], entries: Sequence[Entry], proofs: Sequence[Path | None] = ()
+) -> tuple[dict[int, Row], list[Row]]:
     """Which ``rows`` answer ``entries`` already (by position), and which are about files that are not asked for.
 
     A row answers an entry with the same content hash, under the same version of geomsolve.  Failed ones are tried
-    again: they may have been short of time or memory.
+    again: they may have been short of time or memory; and so are those whose proof, for which ``proofs`` has a file, is
+    not there.
     """
     stock: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -99,6 +103,8 @@ def reusable(rows: Sequence[Row], entries: Sequence[Entry]) -> tuple[dict[int, R
     for position, entry in enumerate(entries):
         if entry.problem is not None and stock[entry.sha256]:
             row = stock[entry.sha256].pop(0)
+            if not kept_proof(row, proofs[position] if proofs else None):
+                continue
             used.add(id(row))
             kept[position] = {**row, "file": entry.file}
     files = {entry.file for entry in entries}

@@ -10,7 +10,7 @@ failed       no usable answer: solver, time or memory            3
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from geomsolve.analyses import solve
@@ -26,24 +26,43 @@ EXIT_CODES = {"ok": 0, "unmet": 1, "uncertified": 1, "invalid": 2, "failed": 3}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a problem: a report's JSON object, whether it is proven and what it misses, or an error."""
+    """What became of a problem: a report's JSON object, whether it is proven and what it misses, or an error.
+
+    ``proof``: the content of a file that stands alone, where that was asked for and there is one.
+    """
 
     answer: dict[str, Any] | None = None
     certified: bool = True
     unmet: tuple[str, ...] = ()
     error: Exception | None = None
+    proof: str | None = None
 
 
-def attempt(problem: Problem) -> Outcome:
-    """Solve, and turn everything that can go wrong into an outcome."""
+def attempt(problem: Problem, *, proof: bool = False) -> Outcome:
+    """Solve, and turn everything that can go wrong into an outcome; with a ``proof`` where there is one.
+
+    A problem whose key ``proof`` names a file has to have one.
+    """
     try:
-        return outcome_of(problem, solve(problem))
+        report = solve(problem)
+        return replace(outcome_of(problem, report), proof=_proof(problem, report) if proof else None)
     except GeomsolveError as error:
         return Outcome(error=error)
     except MemoryError:
         return Outcome(error=GeomsolveError("out of memory"))
     except Exception as error:
         return Outcome(error=GeomsolveError(f"internal error, please report it: {type(error).__name__}: {error}"))
+
+
+def _proof(problem: Problem, report: Report) -> str | None:
+    from geomsolve.analyses.proofs import standing_alone
+
+    try:
+        return standing_alone(report, problem)
+    except InputError:
+        if problem.proof is not None:
+            raise
+        return None
 
 
 def outcome_of(problem: Problem, report: Report) -> Outcome:
@@ -90,7 +109,7 @@ def is_row(row: Any) -> bool:
         and isinstance(versions, dict)
         and isinstance(versions.get("geomsolve"), str)
         and all(isinstance(row.get(key), str | None) for key in ("error", "command", "headline", "assumption"))
-        and all(isinstance(row.get(key), dict | None) for key in ("proof", "effort", "figures"))
+        and all(isinstance(row.get(key), dict | None) for key in ("proof", "effort", "figures", "proof_file"))
     )
 
 

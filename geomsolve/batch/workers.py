@@ -15,10 +15,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from geomsolve._version import __version__
 from geomsolve.batch.ledger import Row
+from geomsolve.batch.proofs import stored
 from geomsolve.batch.rows import Outcome, row_of
 from geomsolve.errors import GeomsolveError, InputError
 from geomsolve.questions.base import Problem
@@ -55,14 +57,16 @@ def outcomes(
     backend: str = "loky",
     scheduler: str | None = None,
     timeout: float | None = None,
+    proofs: Sequence[bool] | None = None,
 ) -> Iterator[tuple[int, Outcome]]:
     """Solve ``problems`` and yield (position, outcome), each once, as they are finished.
 
     ``jobs`` processes on this machine (default: its cores), or the dask cluster whose ``scheduler`` has this address;
-    ``timeout`` in seconds for one problem.
+    ``timeout`` in seconds for one problem; ``proofs``: of which problems a proof that stands alone is wanted.
     """
+    wanted = proofs or [False] * len(problems)
     own = [*LOSSES.elsewhere(), *PAIR_LOSSES.elsewhere(), *WEIGHTINGS.elsewhere()]
-    pickled = (pickle.dumps((own, problem)) for problem in problems)
+    pickled = (pickle.dumps((own, *each)) for each in zip(problems, wanted, strict=True))
     if backend != "dask":
         return _here(pickled, len(problems), jobs, timeout)
     return _on_cluster(pickled, scheduler, timeout)
@@ -249,13 +253,22 @@ class _Child:
         raise _EndedError(f"the process that solved this ended with exit code {code}")
 
 
-def answered(entries: list[Entry], done: dict[int, Row], **how: Any) -> Iterator[tuple[int, Row]]:
-    """Position and row of every entry that is not ``done``, as they come; the invalid ones first."""
+def answered(
+    entries: list[Entry], done: dict[int, Row], proofs: Sequence[Path | None] = (), **how: Any
+) -> Iterator[tuple[int, Row]]:
+    """Position and row of every entry that is not ``done``, as they come; the invalid ones first.
+
+    ``proofs``: the file for the proof that stands alone of each entry, as ``batch/proofs.py`` has it.
+    """
     waiting = [position for position in range(len(entries)) if position not in done]
     for position in waiting:
         if entries[position].problem is None:
             yield position, row_of(entries[position], None)
     waiting = [position for position in waiting if entries[position].problem is not None]
     problems = [problem for position in waiting if (problem := entries[position].problem) is not None]
-    for place, outcome in outcomes(problems, **how):
-        yield waiting[place], row_of(entries[waiting[place]], outcome)
+    files = [proofs[position] if proofs else None for position in waiting]
+    for place, outcome in outcomes(problems, proofs=[path is not None for path in files], **how):
+        row, path = row_of(entries[waiting[place]], outcome), files[place]
+        if path is not None:
+            row["proof_file"] = None if outcome.proof is None else stored(path, outcome.proof)
+        yield waiting[place], row

@@ -26,6 +26,12 @@ from geomsolve.report import to_json as to_json
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text.")
 no_color_option = click.option("--no-color", is_flag=True, help="No colour (the variable NO_COLOR does the same).")
+proofs_option = click.option(
+    "--proof",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Also write proofs that stand alone into DIR, of the answers that have one.",
+)
 debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 
 

@@ -81,8 +81,9 @@ def shown(value: Any) -> str:
     return f"{value:z.9g}" if isinstance(value, float) else str(value)
 
 
-def page(rows: Sequence[Row]) -> str:
-    """The page about rows as batch writes them."""
+def page(rows: Sequence[Row], proofs: Sequence[str] = ()) -> str:
+    """The page about rows as batch writes them; ``proofs``: what is said of the proof of each that stands alone."""
+    said = proofs or [""] * len(rows)
     here = Path(__file__)
     script = here.with_suffix(".js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -110,9 +111,9 @@ def page(rows: Sequence[Row]) -> str:
 <div class="wide"><table>
 <thead><tr>{heads}</tr></thead>
 <tbody>
-{"".join(_table_row(i, row, row.get("headline") or "") for i, row in enumerate(rows, 1))}</tbody>
+{"".join(_table_row(i, row, row.get("headline") or "", said[i - 1]) for i, row in enumerate(rows, 1))}</tbody>
 </table></div>
-{"".join(_article(i, row, row.get("headline") or "") for i, row in enumerate(rows, 1))}
+{"".join(_article(i, row, row.get("headline") or "", said[i - 1]) for i, row in enumerate(rows, 1))}
 <script>{script}</script>
 </body>
 </html>
@@ -123,7 +124,7 @@ def _class(column: str) -> str:
     return ' class="number"' if column in NUMBERS else ""
 
 
-def _table_row(number: int, row: Row, answer: str) -> str:
+def _table_row(number: int, row: Row, answer: str, proof: str) -> str:
     cells = [f'<td><a href="#problem-{number}">{escape(name_of(row))}</a></td>']
     cells += [f"<td>{escape(text)}</td>" for text in (str(row["command"] or ""), loss_of(row), answer)]
     for column in NUMBERS:
@@ -131,11 +132,12 @@ def _table_row(number: int, row: Row, answer: str) -> str:
         real = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
         text = f"{value:{'.0e' if column == 'gap' else '.6g'}}" if real else ""
         cells.append(f'<td class="number" data-value="{value if real else ""}">{text}</td>')
-    cells.append(f'<td class="status {row["status"]}">{row["status"]}</td>')
+    mark = f"{row['status']}, {proof.partition(',')[0]}" if proof else row["status"]
+    cells.append(f'<td class="status {row["status"]}">{mark}</td>')
     return f'<tr data-article="problem-{number}">{"".join(cells)}</tr>\n'
 
 
-def _article(number: int, row: Row, answer: str) -> str:
+def _article(number: int, row: Row, answer: str, proof: str) -> str:
     parts = [f'<article id="problem-{number}">', f"<h2>{escape(name_of(row))}</h2>"]
     problem = row["problem"] if isinstance(row["problem"], dict) else {}
     if problem.get("why"):
@@ -150,6 +152,8 @@ def _article(number: int, row: Row, answer: str) -> str:
     items += [(label, shown(value)) for label, value in (row.get("figures") or {}).items() if value is not None]
     if row.get("assumption"):
         items.append(("assumption", str(row["assumption"])))
+    if proof:
+        items.append(("proof that stands alone", proof))
     items.append(("file", str(row["file"])))
     parts.append("<dl>" + "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in items) + "</dl>")
     again = "" if row["status"] == "invalid" else _of_anyone(lambda: command_of(row))

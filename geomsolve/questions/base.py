@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any, ClassVar, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
@@ -130,6 +130,7 @@ class Problem(Frozen):
     solver: str = Field("auto", description="auto, conic, dual or manifold")
     tolerance: float = Field(1e-6, gt=0, lt=1, description="relative gap below which an answer is certified")
     seed: int = Field(0, ge=0, le=2**63 - 1)
+    proof: str | None = Field(None, description="file, beside this one, for a proof that stands alone")
     base: Path | None = Field(None, exclude=True, description="folder that relative paths start from")
 
     beside: ClassVar[Registry[Any] | None] = None
@@ -141,6 +142,15 @@ class Problem(Frozen):
 
     def __init__(self, /, *first: Any, **data: Any) -> None:
         super().__init__(**self.gathered(first, data))
+
+    @field_validator("proof")
+    @classmethod
+    def _beside_its_problem(cls, value: str | None) -> str | None:
+        """Files come from anyone: what one names is written only below its own folder, and is named as a proof."""
+        parts = PurePath(value or "").parts
+        if value is not None and (PurePath(value).is_absolute() or ".." in parts or not value.endswith(".json")):
+            raise ValueError("wanted a file ending in .json in the folder of the problem or below it")
+        return value
 
     @classmethod
     def gathered(cls, first: Sequence[Any], data: dict[str, Any]) -> dict[str, Any]:

@@ -116,7 +116,7 @@ class Composed(Problem):
         return whole
 
 
-OF_THE_DOCUMENT = ("kind", "title", "why", "expect")
+OF_THE_DOCUMENT = ("kind", "title", "why", "expect", "proof")
 """Keys that belong to the check as a whole."""
 
 

@@ -101,7 +101,7 @@ def read_entries(data: bytes, file: str, base: Path) -> list[Entry]:
 def _expand(root: Node, file: str, label: str, base: Path) -> Iterator[Entry]:
     """The problems of one document."""
     written = root.plain()
-    whole = Entry(file, label, content_hash(written, base), written, root=root)
+    whole = Entry(file, label, content_hash(_asked(written), base), written, root=root)
     if not isinstance(written, dict):
         yield _flawed(whole, InputError("a problem is a mapping, such as kind: imbalance"))
         return
@@ -123,12 +123,22 @@ def _expand(root: Node, file: str, label: str, base: Path) -> Iterator[Entry]:
             return
         name = ", ".join(f"{key}={_short(written['grid'][key][position])}" for key, position in point.items())
         entry = Entry(
-            file, " ".join(filter(None, (label, name))), content_hash(data, base, seen), data, root=root, axes=axes
+            file,
+            " ".join(filter(None, (label, name))),
+            content_hash(_asked(data), base, seen),
+            data,
+            root=root,
+            axes=axes,
         )
         try:
             yield replace(entry, problem=_problem(data, base))
         except InputError as error:
             yield _flawed(entry, error)
+
+
+def _asked(written: Any) -> Any:
+    """What is asked: where its proof goes, a file that is written, is no part of that."""
+    return {key: value for key, value in written.items() if key != "proof"} if isinstance(written, dict) else written
 
 
 def _flawed(entry: Entry, error: InputError) -> Entry:

@@ -17,7 +17,7 @@ from geomsolve.questions.base import LossProblem, Problem
 from geomsolve.registry import LOSSES
 from geomsolve.words import flag_of
 
-ABOUT = {"title", "why", "expect", "base"}
+ABOUT = {"title", "why", "expect", "proof", "base"}
 """Keys that say something about a problem without changing its answer."""
 
 OFTEN = 10

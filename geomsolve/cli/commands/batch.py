@@ -15,10 +15,11 @@ from rich.text import Text
 
 from geomsolve.batch.gather import gather
 from geomsolve.batch.ledger import Ledger, Row, reusable
+from geomsolve.batch.proofs import destinations
 from geomsolve.batch.rows import exit_code
 from geomsolve.batch.table import to_csv
 from geomsolve.batch.workers import BACKENDS, answered
-from geomsolve.cli.output import console, debug_option, no_color_option, to_json
+from geomsolve.cli.output import console, debug_option, no_color_option, proofs_option, to_json
 from geomsolve.cli.progress import spread, with_progress
 from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
@@ -40,6 +41,7 @@ COLOURS = {"ok": "green", "unmet": "yellow", "uncertified": "yellow", "invalid":
 @click.option("--out", metavar="FILE", help="Write one JSON object a line to FILE, each as soon as it is known.")
 @click.option("--resume", is_flag=True, help="Keep what FILE holds already for the same content and version.")
 @click.option("--csv", "csv_file", metavar="FILE", help="Write a table with flat columns to FILE at the end.")
+@proofs_option
 @click.option("--json", "as_json", is_flag=True, help="The JSON lines on stdout, instead of the table.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Worker processes (default: one a core).")
 @click.option(
@@ -56,6 +58,7 @@ def command(
     out: str | None,
     resume: bool,
     csv_file: str | None,
+    proof: str | None,
     as_json: bool,
     jobs: int | None,
     backend: str,
@@ -68,7 +71,8 @@ def command(
     """Answer all problems in files, folders, globs, folders of the gallery (problem:collapse) or standard input (-).
 
     One bad file stops no other. The exit code is that of the most severe row: 0 ok, 1 unmet expectation or no
-    proof, 2 invalid, 3 failed. Without --resume, an existing FILE is replaced.
+    proof, 2 invalid, 3 failed. Without --resume, an existing FILE is replaced. A problem file may name a file for its
+    own proof, proof: FILE, which --proof overrides; geomsolve verify DIR checks all of a folder.
     """
     if resume and out is None:
         raise InputError("what to resume? Name the output of the earlier run by --out", field="resume")
@@ -86,13 +90,14 @@ def command(
     if csv_file is not None and not Path(csv_file).parent.is_dir():
         raise InputError(f"there is no folder {str(Path(csv_file).parent)!r}", field="csv")
 
+    proofs = destinations(entries, proof)
     ledger = Ledger(out) if out is not None else None
     rows: dict[int, Row] = {}
     others: list[Row] = []
     if ledger:
         try:
             if resume:
-                rows, others = reusable(ledger.rows(), entries)
+                rows, others = reusable(ledger.rows(), entries, proofs)
             ledger.replace([*others, *rows.values()])
         except BaseException:
             ledger.close()
@@ -102,7 +107,7 @@ def command(
         click.echo(f"Note: {len(rows):,} of {len(entries):,} answers are kept, {left:,} to go", err=True)
         if others:
             click.echo(f"Note: also kept: {counted(len(others), 'row')} of files not named here", err=True)
-    answers = answered(entries, rows, jobs=jobs, backend=backend, scheduler=scheduler, timeout=timeout)
+    answers = answered(entries, rows, proofs, jobs=jobs, backend=backend, scheduler=scheduler, timeout=timeout)
     screen = Console(stderr=True, no_color=no_color or None)
     with while_read(), closing(with_progress(answers, len(rows), len(entries), screen, quiet=quiet)) as stream:
         for position, row in stream:
@@ -122,6 +127,11 @@ def command(
     if not as_json:
         with while_read():
             show(table, len(entries) - len(rows), console(no_color=no_color), quiet=quiet)
+            if proof is not None and not quiet:
+                written = sum(isinstance(row.get("proof_file"), dict) for _, row in table)
+                click.echo(
+                    f"\n{counted(written, 'proof')} in {proof}, for geomsolve verify; of the others none stands alone."
+                )
     return exit_code(rows.values())
 
 

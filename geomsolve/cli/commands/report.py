@@ -11,9 +11,11 @@ import click
 from rich.console import Console
 
 from geomsolve.batch.gather import gather
+from geomsolve.batch.proofs import destinations
 from geomsolve.batch.rows import exit_code, is_row
 from geomsolve.batch.workers import answered
-from geomsolve.cli.output import debug_option
+from geomsolve.cli.checked import said_of
+from geomsolve.cli.output import debug_option, proofs_option
 from geomsolve.cli.page import Row, page
 from geomsolve.cli.progress import with_progress
 from geomsolve.cli.reader import while_read
@@ -26,16 +28,18 @@ from geomsolve.words import counted
 @click.command("report", epilog="Example: geomsolve report problem:collapse --out report.html")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--out", required=True, metavar="FILE", help="The page to write.")
+@proofs_option
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Worker processes (default: one a core).")
 @click.option("--quiet", is_flag=True, help="No progress and no closing sentence.")
 @debug_option
-def command(paths: tuple[str, ...], out: str, jobs: int | None, quiet: bool) -> int:
+def command(paths: tuple[str, ...], out: str, proof: str | None, jobs: int | None, quiet: bool) -> int:
     """Put many answers on one page for a browser.
 
     PATHs are problem files, folders, globs or problem:NAMEs of the gallery, which are solved, or files ending in
     .jsonl that geomsolve batch wrote.
     The page needs nothing but itself: a table to sort and filter, each answer with its picture, proof and the command
-    that gives it. The exit code is that of the most severe answer, as for batch.
+    that gives it. Proofs that stand alone, which --proof writes and batch --proof wrote, are checked, and the page says
+    which are verified. The exit code is that of the most severe answer, as for batch.
     """
     if not Path(out).parent.is_dir():
         raise InputError(f"there is no folder {str(Path(out).parent)!r}", field="out")
@@ -47,14 +51,16 @@ def command(paths: tuple[str, ...], out: str, jobs: int | None, quiet: bool) -> 
     refuse_overwriting([("out", out)])
     if entries:
         fresh: dict[int, Row] = {}
-        answers = answered(entries, {}, jobs=jobs, backend="loky", scheduler=None, timeout=None)
+        answers = answered(
+            entries, {}, destinations(entries, proof), jobs=jobs, backend="loky", scheduler=None, timeout=None
+        )
         with closing(with_progress(answers, 0, len(entries), Console(stderr=True), quiet=quiet)) as stream:
             for position, row in stream:
                 fresh[position] = row
         rows += [fresh[position] for position in sorted(fresh)]
     if not rows:
         raise InputError("there is no answer to report")
-    write_atomically(out, page(rows))
+    write_atomically(out, page(rows, said_of(rows, jobs)))
     if not quiet:
         with while_read():
             click.echo(f"{counted(len(rows), 'answer')} on {out}")

@@ -7,23 +7,28 @@ from rich.console import Console
 
 from geomsolve.analyses import solve
 from geomsolve.batch.gather import gather
+from geomsolve.batch.proofs import destinations
 from geomsolve.batch.rows import EXIT_CODES, outcome_of, row_of
 from geomsolve.cli import answers
-from geomsolve.cli.options import output_options
+from geomsolve.cli.answers import proof_files
+from geomsolve.cli.options import output_options, proof_option
 from geomsolve.cli.output import Output
 from geomsolve.errors import InputError
+from geomsolve.files import refuse_overwriting
 from geomsolve.report import Report
 
 
 @click.command("solve", epilog="Example: geomsolve solve problem:collapse/strong-majority")
 @click.argument("file")
 @output_options
-def command(output: Output, file: str) -> int:
+@proof_option
+def command(output: Output, file: str, proof: str | None = None) -> int:
     """Answer the problem in FILE (or in standard input, for -) as its own command would.
 
     FILE may be a problem of the gallery: problem:collapse/strong-majority (geomsolve list problems has them all).
 
-    Says afterwards whether the answer is what the file expects. JSON output is the line that batch would write.
+    Says afterwards whether the answer is what the file expects. JSON output is the line that batch would write. A proof
+    that stands alone is written where --proof says, or the key proof of the file.
     """
     entries = gather([file])
     if len(entries) != 1:
@@ -32,10 +37,14 @@ def command(output: Output, file: str) -> int:
     if entry.problem is None:
         raise InputError("\n".join(map(str, entry.complaints)))
     output.notify(entry.problem)
+    own = destinations(entries, None)[0] if proof is None else None
+    refuse_overwriting([*output.written, ("proof", own)])
     try:
         report = solve(entry.problem)
+        files = proof_files(None if own is None else str(own), report, entry.problem)
     except InputError as error:
         raise InputError("\n".join(map(str, entry.locate(error)))) from None
+    files += proof_files(proof, report, entry.problem)
     row = row_of(entry, outcome_of(entry.problem, report))
     expected = entry.problem.expect
 
@@ -46,5 +55,5 @@ def command(output: Output, file: str) -> int:
         elif expected and not quiet:
             screen.print("\nThis is what the file expects.")
 
-    output.deliver(report, show, row)
+    output.deliver(report, show, row, files=files)
     return EXIT_CODES[row["status"]]

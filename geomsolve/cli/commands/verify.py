@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
+from geomsolve.cli.checked import all_verified
 from geomsolve.cli.output import debug_option, json_option, to_json
 from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
 from geomsolve.report import head
-from geomsolve.verify import flint, told, verify
+from geomsolve.verify import flint, told
 from geomsolve.words import counted
 
 
@@ -65,13 +66,3 @@ def listed(paths: Sequence[str]) -> list[str]:
             raise InputError(f"there is no .json file in the folder {path!r}")
         found += inside
     return list(dict.fromkeys(found))
-
-
-def all_verified(files: Sequence[str], jobs: int | None) -> list[tuple[int, str, list[tuple[str, bool | None, str]]]]:
-    """:func:`verify` of each file, several at a time where there are many."""
-    if len(files) < 4 or jobs == 1:
-        return [verify(file) for file in files]
-    import joblib
-
-    tasks = (joblib.delayed(verify)(file) for file in files)
-    return list(joblib.Parallel(jobs or joblib.cpu_count(), batch_size="auto")(tasks))
