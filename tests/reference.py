@@ -106,10 +106,10 @@ def weightings() -> str:
 def sets() -> str:
     """Data sets and generators of labels."""
     from geomsolve.reading.datasets import EXAMPLES, dataset
-    from geomsolve.reading.generators import GENERATORS
+    from geomsolve.reading.structures import sets as label_sets
 
     lines = ["# Label sets and data sets", "", "## Label sets", "", "For `--labels` and `--latents`.", ""]
-    made = ((g.name, f"`{g.example}`", g.summary) for g in GENERATORS.values())
+    made = ((g.name, f"`{g.example}`", g.summary) for g in label_sets().values())
     lines += [*table(("name", "example", "what it is"), made), "", "## Data sets", ""]
     lines += ["For `--dataset`; `cifar10-lt` and `cifar100-lt` take any imbalance factor: `cifar10-lt:37`.", ""]
     known = [dataset(name) for name in EXAMPLES]

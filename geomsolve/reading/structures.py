@@ -236,3 +236,8 @@ for _name, _example in (
 ):
     if _name not in GENERATORS:
         register(_refuse(_name, _example))
+
+
+def sets() -> dict[str, Generator]:
+    """Every built-in set by name, those of this module included."""
+    return GENERATORS

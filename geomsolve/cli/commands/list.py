@@ -15,7 +15,7 @@ from geomsolve.batch import gallery
 from geomsolve.cli.output import console, debug_option, json_option, no_color_option, to_json
 from geomsolve.losses import UNSOLVED
 from geomsolve.reading.datasets import EXAMPLES, dataset
-from geomsolve.reading.generators import GENERATORS
+from geomsolve.reading.structures import sets
 from geomsolve.registry import LOSSES, PAIR_LOSSES, WEIGHTINGS
 from geomsolve.report import head
 
@@ -37,7 +37,7 @@ def command(what: str, as_json: bool, no_color: bool) -> None:
             rows.append({"name": name, "summary": cls.summary, **others, "flags": flags, "source": cls.source})
             spelled[name] = sorted(set(cls.spellings()) - set(cls.spellings().values()))
     elif what == "labels":
-        rows += [{"name": g.name, "example": g.example, "summary": g.summary} for g in GENERATORS.values()]
+        rows += [{"name": g.name, "example": g.example, "summary": g.summary} for g in sets().values()]
     elif what == "problems":
         rows += gallery.rows()
     else:
