@@ -200,7 +200,10 @@ def define(name: str, parameters: dict[str, Any], p: Any, counts: Any = None) ->
     elif name == "supcon-in":
         return define("supcon", parameters, p)
     elif name == "n-pair":
-        d.rows = [(1 / k, 1.0, {(a, b): 1.0 for b in others(a)}) for a in classes]
+        drawn = get("negatives", k - 1)
+        for a in classes:
+            some = list(itertools.combinations(others(a), drawn))
+            d.rows += [(1 / k / len(some), 1.0, {(a, b): 1.0 for b in batch}) for batch in some]
     elif name == "spectral":
         d.constant = sum(x * x for x in p)
         d.square = {(a, b): p[a] * p[b] for a in classes for b in others(a)}
@@ -240,6 +243,7 @@ LOSSES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("multi-similarity", {"temperature": 0.5, "negatives": 2, "base": 0.1, "sampling": "iid"}),
     ("supcon-in", {"temperature": 0.5}),
     ("n-pair", {"temperature": 0.5}),
+    ("n-pair", {"temperature": 0.5, "negatives": 2}),
     ("sigmoid", {"temperature": 0.5, "bias": 1.0}),
     ("sigmoid", {"temperature": 1.0, "sampling": "iid"}),
     ("spectral", {}),

@@ -90,9 +90,12 @@ def test_seli_is_the_published_geometry_and_the_svd_of_all_labels():
     assert answer(counts).value == pytest.approx(s.sum() / math.sqrt(16), abs=1e-12)
 
 
-DESIGNS = [(2, 3, 40, 2), (3, 2, 30, 5), (5, 5, 100, 1), (2, 2, 9, 8), (4, 2, 12, 3), (2, 6, 500, 20), (6, 2, 64, 7)]
-DESIGNS += [(3, 3, 17, 4), (2, 4, 250, 1), (5, 2, 33, 11)]
-"""Ten designs: majority classes, minority classes, their samples."""
+RANDOM = np.random.default_rng(20)
+DESIGNS = [
+    (int(a), int(b), int(rare + more), int(rare))
+    for a, b, rare, more in zip(*RANDOM.integers([[2], [2], [1], [1]], [[7], [8], [30], [400]], (4, 10)), strict=True)
+]
+"""Ten random designs: majority classes, minority classes, their samples."""
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=str)

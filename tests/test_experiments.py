@@ -69,6 +69,7 @@ CASES = [
     ("soft-margin-triplet", {"temperature": 0.5, "margin": 0.3}),
     ("multi-similarity", {"temperature": 0.5, "negatives": 3}),
     ("n-pair", {"temperature": 0.5}),
+    ("n-pair", {"temperature": 0.5, "negatives": 2}),
     ("supcon-in", {"temperature": 0.5}),
 ]
 IDS = [f"{name}-{'-'.join(map(str, parameters.values()))}" for name, parameters in CASES]

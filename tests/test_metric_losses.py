@@ -341,3 +341,90 @@ def test_names_of_the_library_are_understood(name):
     from geomsolve.losses import find_loss
 
     assert find_loss(name).name in {"soft-margin-triplet", "contrastive", "multi-similarity", "n-pair"}
+
+
+# --- batches of some classes, levels ----------------------------------------------------------------------------------
+
+
+def test_n_pair_batches_of_some_classes(run):
+    """A regular simplex whatever the proportions, and k of K - 1 terms; more classes than there are is refused."""
+    asked = ("imbalance", "--props", "0.6,0.2,0.1,0.05,0.05", "--loss", "n-pair", "-t", "0.5")
+    found = run(*asked, "--negatives", "2", "--json").json
+    assert found["certified"]
+    assert found["structure"]["kind"] == "regular simplex"
+    assert found["value"] == pytest.approx(math.log1p(2 * math.exp(-5 / 4 / 0.5)), abs=1e-9)
+    refused = run(*asked, "--negatives", "5")
+    assert refused.code == 2
+    assert "an anchor has 4 negatives at most" in refused.stderr
+
+
+def unit(rng, *shape):
+    x = rng.normal(size=shape)
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+def test_levels_of_n_pair(rng):
+    """A batch of N = 3 of 5 classes, by hand and by random directions."""
+    scale = make_loss("n-pair", {"temperature": 0.5}).levels(Training("n-pair", Orbits.equal(5), 3, 2, False, False))
+    assert scale.collapse == pytest.approx(math.log(3), rel=1e-12)
+    at_best = Orbits.equal(5).regular_simplex()
+    assert scale.first.objective.value(at_best) == pytest.approx(math.log1p(2 * math.exp(-2.5)), rel=1e-9)
+    x, y = unit(rng, 200_000, 6), unit(rng, 3, 200_000, 6)
+    s = np.einsum("ad,nad->na", x, y) / 0.5
+    cost = np.log(np.exp(s).sum(0)) - s[0]
+    assert scale.random(6) == pytest.approx(cost.mean(), abs=5 * cost.std() / 200_000**0.5)
+
+
+@pytest.mark.parametrize("sampling", ["iid", "supervised"])
+def test_levels_of_multi_similarity(sampling, rng):
+    """One positive and four negatives an anchor: of iid ones those of its own class cost nothing."""
+    parameters = {"temperature": 0.2, "negatives": 4, "base": 0.3, "sampling": sampling, "alpha": 3.0}
+    p, draws = np.array([0.6, 0.3, 0.1]), 200_000
+    orbits = Orbits.of(p)
+    scale = make_loss("multi-similarity", parameters).levels(Training("ms", orbits, 32, 2, False, False))
+    anchors = rng.choice(3, size=draws, p=p)
+    other = rng.random((4, draws)) >= (p[anchors] if sampling == "iid" else 0)
+    together = math.log1p(math.exp(-3 * 0.7)) / 3
+    # total collapse: every cosine is 1
+    costs = 0.2 * np.log1p(other.sum(0) * math.exp(0.7 / 0.2))
+    assert scale.collapse == pytest.approx(together + costs.mean(), abs=5 * costs.std() / draws**0.5 + 1e-12)
+    c = unit(rng, 5, draws, 6)[:, :, 0]
+    far = 0.2 * np.log1p((other * np.exp((c[1:] - 0.3) / 0.2)).sum(0))
+    cost = np.log1p(np.exp(-3 * (c[0] - 0.3))) / 3 + far
+    assert scale.random(6) == pytest.approx(cost.mean(), abs=5 * cost.std() / draws**0.5)
+    assert scale.first.plus == pytest.approx(together, rel=1e-12)
+
+
+@pytest.mark.parametrize("counts", [None, np.array([9.0, 4.0, 3.0])], ids=["with", "without replacement"])
+def test_levels_of_l_in(counts, rng):
+    """Optimum and collapse are those of supcon; the random start by batches drawn and embedded at random."""
+    p, batch, dim = np.array([9, 4, 3]) / 16, 5, 6
+    orbits = Orbits.of(p, counts)
+    training = Training("supcon-in", orbits, batch, 2, instances=False, balanced=False, replacement=None)
+    scale, outside = (make_loss(name, {"temperature": 0.5}).levels(training) for name in ("supcon-in", "supcon"))
+    assert scale.collapse == outside.collapse
+    assert scale.first.objective.value(orbits.regular_simplex()) == pytest.approx(
+        outside.first.objective.value(orbits.regular_simplex()), rel=1e-12
+    )
+    costs = []
+    for _ in range(4000):
+        y = (
+            rng.choice(3, size=batch, p=p)
+            if counts is None
+            else rng.permutation(np.repeat(np.arange(3), [9, 4, 3]))[:batch]
+        )
+        y = np.repeat(y, 2)
+        z = unit(rng, 2 * batch, dim)
+        weight = np.exp(z @ z.T / 0.5)
+        np.fill_diagonal(weight, 0)
+        same = (y[:, None] == y) & ~np.eye(2 * batch, dtype=bool)
+        costs.append(np.mean(np.log(weight.sum(1) * same.sum(1) / (weight * same).sum(1))))
+    assert scale.random(dim) == pytest.approx(np.mean(costs), abs=5 * np.std(costs) / 4000**0.5)
+
+
+def test_levels_of_every_loss_of_metric_learning_on_the_command_line(run):
+    for name in ("n-pair", "multi-similarity", "supcon-in"):
+        found = run("levels", "--batch", "64", "--classes", "4", "--loss", name, "--loss-value", "0.9", "--json")
+        assert found.code == 0
+        assert found.json["certified"]
+        assert found.json["optimum"] < min(found.json["random_start"], found.json["collapse"])

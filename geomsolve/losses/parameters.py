@@ -171,6 +171,13 @@ BIAS = Parameter(
     "B",
     "Bias, subtracted from the logit; SigLIP's code adds it: -10 there is 10 here, but for --loss siglip.",
 )
+ALPHA = Parameter(
+    "alpha",
+    ("--alpha",),
+    number("a number", 1e-3, 1e3),
+    "A",
+    "Sharpness of the soft maximum over positive pairs; the optimum does not depend on it, but the levels do.",
+)
 UNIFORM_T = Parameter(
     "uniform_t",
     ("--uniform-t",),

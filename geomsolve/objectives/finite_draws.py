@@ -3,9 +3,10 @@
 An anchor of class a sees its own V - 1 other views and V views of each of k = B - 1 other samples, drawn from the
 counts n' = n - e_a that are left:
 
-    F = sum_a (n_a / N) E log Y_a,    Y_a = V - 1 + V sum_c N_c X_ac,    X = e^t, X_aa = 1,
+    F = sum_a (n_a / N) E log Y_a,    Y_a = a0 + V sum_c N_c X_ac,    X = e^t, X_aa = 1,    a0 = V - 1,
 
-N_c multivariate hypergeometric.  With the identity of ``expectation.py``, here with mu = E Y in the first term,
+or another a0 of the loss, N_c multivariate hypergeometric.  With the identity of ``expectation.py``, here with mu = E Y
+in the first term,
 
     E log Y = log mu + int_0^inf (e^{-s mu} - e^{-a0 s} Phi(s)) ds/s,    a0 = V - 1, b = V,
     Phi(s) = E e^{-s b sum_c N_c X_c} = [z^k] prod_c (1 + z w_c)^{n'_c} / C(N - 1, k),    w_c = e^{-s b X_c}.
@@ -24,7 +25,8 @@ plus n'_c pi_c (1 - pi_c) where c = d.  With one view an anchor whose class does
 less its part with n'_a = 0.  F is convex as every composition's logarithm is.  Derived for this project; enumeration
 and drawn batches are its tests, and the full batch, B = N, which is one composition.
 
-Symbols: N ``total``, k ``draws``, n' ``counts``, log X ``log_x``, s b X ``moved``, log r ``tilt``, pi ``coin``.
+Symbols: a0 ``base``, N ``total``, k ``draws``, n' ``counts``, log X ``log_x``, s b X ``moved``, log r ``tilt``, pi
+``coin``.
 """
 
 from __future__ import annotations
@@ -128,18 +130,20 @@ class Anchor:
 
 
 class FiniteDraws(Objective):
-    """See the module.  ``batch`` samples out of the orbits' counts, ``views`` of each."""
+    """See the module.  ``batch`` samples out of the orbits' counts, ``views`` of each; ``base`` is V - 1 unless given,
+    and where it is 0 an anchor without another of its class contributes 0."""
 
     unique_minimiser = True
 
-    def __init__(self, orbits: Orbits, batch: int, views: int, temperature: float) -> None:
+    def __init__(self, orbits: Orbits, batch: int, views: int, temperature: float, base: float | None = None) -> None:
         assert orbits.counts is not None
         self.orbits, self.draws, self.views, self.scale = orbits, batch - 1, views, 1 / temperature
+        self.base = float(views - 1) if base is None else base
         self.total = round(float(orbits.sizes @ orbits.counts))
         self.left = orbits.others * orbits.counts
         self.own = orbits.counts - 1
         self.mass = orbits.sizes * orbits.counts / self.total
-        if views == 1:
+        if self.base == 0:
             self.mass = np.where(self.own > 0, self.mass, 0.0)
             # two classes of one sample each are nobody's anchor, so their cosine does not enter
             self.unique_minimiser = batch > 2 and int(np.sum(orbits.sizes * (self.own == 0))) < 2
@@ -154,15 +158,15 @@ class FiniteDraws(Objective):
         log_x, place = np.unique(self.scale * (cosines[g] - 1), return_inverse=True)
         counts = np.append(np.bincount(place, weights=self.left[g]), self.own[g]).astype(np.float64)
         x = np.append(np.exp(log_x), 1.0)
-        b, base, k = self.views, self.views - 1, self.draws
+        b, base, k = self.views, self.base, self.draws
         wanted = [(1.0, counts)]
-        alone = self.lonely(g) if self.views == 1 else 0.0
+        alone = self.lonely(g) if self.base == 0 else 0.0
         if alone:
             wanted.append((-alone, np.append(counts[:-1], 0.0)))
         first = sum(times * n * (k / n.sum()) for times, n in wanted)
         mass = sum(times for times, _ in wanted)
         mu = base + b * float(first @ x) / mass
-        # with one view every Y that counts is at least 1; with more, V - 1
+        # where a0 is 0 every Y that counts is at least 1; else a0
         start = log(exp(-DIGITS / 2) / (mu * (base + b * k)) ** 0.5)
         s = np.exp(STEP * np.arange(np.floor(start / STEP), np.ceil(log(DIGITS + 5) / STEP) + 1))
         s = np.concatenate([[0.0], s])
@@ -172,7 +176,7 @@ class FiniteDraws(Objective):
 
     def evaluate(self, cosines: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = 0.0, np.zeros_like(self.left)
-        b, base = self.views, self.views - 1
+        b, base = self.views, self.base
         for g in np.flatnonzero(self.mass).tolist():
             at = self._anchor(g, cosines)
             s = at.s[1:]
@@ -193,7 +197,7 @@ class FiniteDraws(Objective):
         """At anchor g the second derivative is diag(own_g) - dense_g: all of E N_c N_d that is no square is in own."""
         m = self.mass.size
         own, dense = np.zeros((m, m)), np.zeros((m, m, m))
-        b, base = self.views, self.views - 1
+        b, base = self.views, self.base
         gradient = self.evaluate(cosines)[1]
         for g in np.flatnonzero(self.mass).tolist():
             at = self._anchor(g, cosines)
@@ -224,8 +228,8 @@ class FiniteDraws(Objective):
             counts = [int(self.own[g]), *(round(n) for n in self.left[g, others])]
             ways = comb(self.total - 1, k)
             for taken in compositions(k, len(counts)):
-                if all(d <= n for d, n in zip(taken, counts, strict=True)) and (self.views > 1 or taken[0]):
+                if all(d <= n for d, n in zip(taken, counts, strict=True)) and (self.base > 0 or taken[0]):
                     chance = exp(sum(log(comb(n, d)) for n, d in zip(counts, taken, strict=True)) - log(ways))
                     terms = {int(h): float(self.views * d) for h, d in zip(others, taken[1:], strict=True) if d}
-                    rows.append((float(self.mass[g]) * chance, self.views * (taken[0] + 1) - 1.0, g, terms))
+                    rows.append((float(self.mass[g]) * chance, self.base + self.views * taken[0], g, terms))
         return ConeForm(logs=log_terms(rows, self.scale))

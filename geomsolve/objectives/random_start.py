@@ -5,16 +5,16 @@ that is, c = cos(theta) with theta of density proportional to sin(theta)^(d - 2)
 Gauss-Legendre sums over panels in theta, as far from pi/2 as the density is above 4e-18; logarithms of sums go
 through Frullani's integral, as in ``objectives/expectation.py``:
 
-    E log Y = int (e^{-s} - E e^{-sY}) ds/s,   Y = sum_i w_i sum_{j <= n_i} e^{c_ij / tau},
-    E e^{-sY} = prod_i phi(w_i s)^{n_i},       phi(s) = E exp(-s e^{c / tau}).
+    E log Y = int (e^{-s} - E e^{-sY}) ds/s,   Y = a0 + sum_i w_i sum_{j <= n_i} e^{c_ij / tau},
+    E e^{-sY} = e^{-a0 s} prod_i phi(w_i s)^{n_i},       phi(s) = E exp(-s e^{c / tau}).
 
-Symbols: d ``dim``, tau ``temperature``, theta ``angles``.
+Symbols: a0 e^``log_offset``, d ``dim``, tau ``temperature``, theta ``angles``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import ceil, log, sqrt
+from math import ceil, exp, inf, log, sqrt
 
 import numpy as np
 
@@ -45,16 +45,19 @@ def random_mean(function: Callable[[FloatArray], FloatArray], dim: int, sharpnes
     return float(weights @ function(np.cos(angles)))
 
 
-def random_log_sum(terms: Sequence[tuple[float, int]], temperature: float, dim: int) -> float:
-    """E log of the sum, over ``terms`` (weight w, count n), of w times n independent e^{c / temperature}."""
+def random_log_sum(terms: Sequence[tuple[float, int]], temperature: float, dim: int, log_offset: float = -inf) -> float:
+    """E log of the sum, over ``terms`` (weight w, count n), of w times n independent e^{c / temperature}, and of
+    e^{log_offset}, which is no larger than e^{1 / temperature}."""
     angles, weights = random_angles(dim, 1 / temperature)
     log_x = (np.cos(angles) - 1) / temperature
-    mean = sum(w * n for w, n in terms)
+    offset = exp(log_offset - 1 / temperature)
+    mean = offset + sum(w * n for w, n in terms)
     # no larger than the largest term, which lies below this quantile with probability NEGLIGIBLE
     w, n = max(terms, key=lambda term: term[1])
     least = log(w) + float(log_x[::-1][np.searchsorted(np.cumsum(weights[::-1]), NEGLIGIBLE ** (1 / n))])
+    least = max(least, log_offset - 1 / temperature)
     x = STEP * np.arange(np.floor(log(NEGLIGIBLE / (1 + mean)) / STEP), np.ceil((4 - min(0.0, least)) / STEP) + 1)
-    log_power = np.zeros_like(x)
+    log_power = -offset * np.exp(np.minimum(x, 300.0))
     with np.errstate(divide="ignore", under="ignore"):
         for w, n in terms:
             exponent = np.exp(np.minimum(x[:, None] + log(w) + log_x, 50.0))
