@@ -284,7 +284,7 @@ def test_command_places_the_value(run):
         "6.92",
     ]
     text = run(*arguments).stdout
-    assert text.startswith("6.92 is exactly total collapse: all 128 embeddings coincide.")
+    assert text.startswith("6.92 is total collapse, to the digits given: all 128 embeddings coincide.")
     answer = run(*arguments, "--json").json
     keys = {"collapse", "optimum", "optimum_random_batches", "certified", "position", "no_positive_probability"}
     assert keys <= set(answer)

@@ -14,7 +14,7 @@ from geomsolve.cli.answers import of_classes
 from geomsolve.cli.render import chosen, cosine_grid, effort, extreme_pair, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.structure import angle_degrees, coinciding
-from geomsolve.words import counted, listing, number, rounded
+from geomsolve.words import counted, left, listing, number, rounded
 
 MOST_ROWS = 24
 """Classes up to which lengths are shown for each."""
@@ -164,7 +164,7 @@ def sure(report: ClassifierReport) -> str:
         state = "Proven" if report.certified else "NOT PROVEN"
         return (
             f"{state}: logits of nuclear norm {rounded(report.value, 9)}, every class ahead by 1; none with such "
-            f"margins have less than {rounded(report.lower_bound, 9)} (gap {report.gap:.1e})."
+            f"margins have less than {rounded(report.lower_bound, 9)} ({left(report.gap, report.value)})."
         )
     proof = (report.value, report.lower_bound, report.gap, report.certified, report.problem["tolerance"])
     lines = proof_lines(*proof, embedding="features and classifiers", advice="Try a larger --tolerance.")

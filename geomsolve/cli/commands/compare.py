@@ -36,7 +36,7 @@ from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.questions.base import keys
 from geomsolve.questions.compare import Compare
 from geomsolve.questions.compare_crossmodal import CompareCrossmodal
-from geomsolve.words import counted, listing, number, rounded
+from geomsolve.words import counted, left, listing, number, rounded
 
 MOST_PAIRS = 12
 """Rows of the table: the pairs of classes that differ most."""
@@ -236,7 +236,7 @@ def loss_line(report: Comparison) -> str:
     """The loss on the data and the optimum."""
     predicted, loss = report.prediction, report.loss_on_data
     proof = f"proven{holds_for(predicted.assumption)[0]}" if predicted.certified else "NOT PROVEN"
-    optimum = f"the optimum is {rounded(predicted.value, 6)} nats ({proof}, gap {predicted.gap:.1e})"
+    optimum = f"the optimum is {rounded(predicted.value, 6)} nats ({proof}, {left(predicted.gap, predicted.value)})"
     if predicted.limited:
         optimum = (
             f"the best found in {counted(report.dim, 'dimension')} is {rounded(predicted.value, 6)} nats, the optimum "

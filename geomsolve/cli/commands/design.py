@@ -21,7 +21,7 @@ from geomsolve.proof.farkas import Refutation
 from geomsolve.questions.design import Design
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.spelled import command_line, written
-from geomsolve.words import number
+from geomsolve.words import left, number
 
 NOUNS = {
     "anchors": "class weights",
@@ -96,7 +96,7 @@ def show(report: DesignReport, screen: Console, *, quiet: bool) -> None:
         screen.print(weight_table(report, near.weights))
         sure = "its optimum is proven" if near.certified else "its optimum is NOT PROVEN"
         these = f"For these {NOUNS[report.problem['change']]}"
-        screen.print(f"{these} {sure} (gap {near.gap:.1e}); that no others come nearer is not.")
+        screen.print(f"{these} {sure} ({left(near.gap, near.value)}); that no others come nearer is not.")
     if other := other_ways(report):
         screen.print(other)
 
@@ -152,15 +152,16 @@ def how_sure(report: DesignReport) -> str:
         hint = f" If the target is rounded, give more digits: its smallest eigenvalue is {lowest:.1g}."
         return (
             "Proven: the loss pushes every two classes apart, whatever counts how much, and at this target such forces "
-            "cannot cancel. It is a Farkas certificate, recomputed from the rounded multipliers; --json has them."
+            "cannot cancel, as they would at an optimum. --json has the numbers that show it (a Farkas certificate, "
+            "recomputed after rounding)."
         ) + (hint if EXACT < lowest < ROUNDED else "")
     cancelling = f"forces that cancel sum to no more than 0 (largest eigenvalue {number(none.largest_eigenvalue, 3)})"
     if not np.isfinite(none.largest_eigenvalue):
         cancelling = "at this target no forces cancel, as it leaves out no dimension"
     return (
-        f"Proven: there are multipliers of the pairs with which the forces of every {each} sum to more than 0 "
-        f"(at least {number(none.least_gain, 3)}), while {cancelling}. It is a Farkas certificate, recomputed from the "
-        "rounded multipliers; --json has them."
+        f"Proven by contradiction: weighted with numbers that were found for the pairs of classes, the forces of every "
+        f"{each} sum to more than 0 (at least {number(none.least_gain, 3)}), while {cancelling}; at an optimum they "
+        "would have to cancel. --json has these numbers (a Farkas certificate, recomputed after rounding)."
     )
 
 

@@ -182,9 +182,17 @@ def sentence(report: ImbalanceReport) -> str:
         return f"In {counted(report.problem['dim'], 'dimension')} (best found): {geometry(report)}"
     if report.unique is False and report.structure.kind != "degenerate":
         loss = report.problem["loss"]["name"]
-        one = f"{loss} is equally content with many geometries; one of them: {geometry(report)}"
+        one = f"{loss} is equally content with many geometries; one of them{named(loss, geometry(report))}"
         return " ".join([one, *cost(report)])
     return " ".join([geometry(report), *cost(report), *nearly(report)])
+
+
+def named(loss: str, sentence: str) -> str:
+    """A sentence on what a loss wants, as what follows 'one of them'."""
+    wanted, put = f"{loss} wants ", f"{loss} puts "
+    if sentence.startswith(wanted):
+        return f": {sentence.removeprefix(wanted)}"
+    return f" {sentence.removeprefix(f'{loss} ')}" if sentence.startswith(put) else f": {sentence}"
 
 
 def open_angles(report: ImbalanceReport) -> str:

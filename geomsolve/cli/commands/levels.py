@@ -24,7 +24,7 @@ from geomsolve.cli.output import Output
 from geomsolve.cli.render import holds_for, loss_phrase
 from geomsolve.losses import Loss, find_loss
 from geomsolve.questions.levels import Levels
-from geomsolve.words import number
+from geomsolve.words import left, number
 
 level_options = stacked(
     click.option("--classes", type=int, metavar="K", help="Number of classes, equally many samples of each a batch."),
@@ -103,7 +103,7 @@ def proof(report: LevelsReport) -> str:
         )
     kept, others = holds_for(report.only_for or "")
     such = "no such embedding" if kept else "no embedding"
-    bound = f"{such} goes below {number(report.lower_bound, 7)} (gap {report.gap:.1e})"
+    bound = f"{such} goes below {number(report.lower_bound, 7)} ({left(report.gap, report.lower_bound)})"
     return f"{'Proven' if report.certified else 'NOT PROVEN'}{kept}: {bound}.{others}"
 
 
@@ -163,7 +163,7 @@ def sentence(report: LevelsReport) -> str:
     if report.reading == "collapse":
         if abs(report.random_start - report.collapse) <= 1e-3 * abs(report.collapse):
             return f"{value} is no better than untrained embeddings, or than {everything(report)} coinciding."
-        return f"{value} is exactly total collapse: {everything(report)} coincide."
+        return f"{value} is total collapse, to the digits given: {everything(report)} coincide."
     if report.reading == "random start":
         return f"{value} is what untrained embeddings give: nothing has been learned yet."
     if report.reading == "optimum":
@@ -175,7 +175,7 @@ def sentence(report: LevelsReport) -> str:
             return f"{value} is the optimum, if {report.assumption}."
         if report.roughly:
             return f"{value} is about the optimum, for which {best} stands."
-        return f"{value} is the optimum: no embedding{of_whom(report)} does better."
+        return f"{value} is the optimum, to the digits given: no embedding{of_whom(report)} does better."
     if report.reading == "one batch":
         return (
             f"{value} is below {best}, the least mean over random batches, but by no more than a single batch may be: "

@@ -16,7 +16,7 @@ from geomsolve.cli.render import proof_lines
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.losses.parameters import SAMPLING, TEMPERATURE
 from geomsolve.questions.negatives import Negatives, answered
-from geomsolve.words import counted, listing, number
+from geomsolve.words import counted, left, listing, number
 
 LOSS_FLAGS = {"loss": "name", "temperature": "temperature", "sampling": "sampling"}
 
@@ -76,7 +76,7 @@ def show(report: NegativesReport, screen: Console, *, quiet: bool) -> None:
     limit = (report.limit, report.lower_bound, report.gap, proven, tolerance)
     screen.print(f"The limit. {proof_lines(*limit, assumption=report.assumption or '')}")
     failed = [f"k = {row.negatives}" for row in report.rows if not row.certified]
-    gap = f"largest gap {max(row.gap for row in report.rows):.1e}"
+    gap = f"largest {left(max(row.gap for row in report.rows), report.limit)}"
     screen.print(f"NOT PROVEN: R(k) for {listing(failed)} ({gap})." if failed else f"Every R(k) is proven too ({gap}).")
     screen.print(f"\n{enough(report)}")
 

@@ -116,7 +116,7 @@ def show(report: ThresholdReport | ThresholdCrossmodalReport, screen: Console, *
     if report.path is not None and (len(report.path) > 1 or report.path[0]["groups"]):
         screen.print(stages(report))
     if len(report.changes) > 1:
-        several = listing([shown(report, change["value"]) for change in report.changes])
+        several = listing([shown(report, change["value"], EXACT) for change in report.changes])
         screen.print(
             f"Full collapse changes more than once: at {several}. The sentence names the one nearest to the problem as "
             "given."
@@ -136,11 +136,11 @@ def show(report: ThresholdReport | ThresholdCrossmodalReport, screen: Console, *
         after_collapse(report.remedy, screen)
 
 
-def shown(report: ThresholdReport, value: Any) -> str:
+def shown(report: ThresholdReport, value: Any, digits: int = 6) -> str:
     """A value on the path as text."""
     if isinstance(value, int):
         return f"{value:,}"
-    return "inf" if value in (float("inf"), "inf") else number(value, 6)
+    return "inf" if value in (float("inf"), "inf") else number(value, digits)
 
 
 def sentence(report: ThresholdReport) -> str:
@@ -174,13 +174,17 @@ def _unit(report: ThresholdReport) -> str:
     return "samples a batch" if report.over == "batch" else "negatives"
 
 
+EXACT = 10
+"""Digits to which thresholds are located."""
+
+
 def stages(report: ThresholdReport) -> Table:
     """Which classes share a point on which stretch of the path."""
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
     table.add_column(f"from {NOUNS[report.over]}", justify="right")
     table.add_column("classes that share a point")
     for stage in report.path or []:
-        start = "(start)" if stage["from"] is None else shown(report, stage["from"])
+        start = "(start)" if stage["from"] is None else shown(report, stage["from"], EXACT)
         groups = "; ".join(listing(group, 12) for group in stage["groups"])
         table.add_row(start, groups or "none found")
     return table
@@ -191,17 +195,17 @@ def how_sure(report: ThresholdReport) -> str:
     if report.threshold is None and not report.merging:
         return ""
     if report.over in ("batch", "negatives"):
-        exact = "The state is decided for every whole number up to 256 and bracketed beyond"
+        exact = "Every whole number up to 256 is decided, and beyond that the change is bracketed"
     else:
-        exact = "The value is exact to ten digits"
+        exact = "Every value is exact to ten digits"
     proof = (
-        f"{exact}: collapse is optimal where its dual matrix has no negative eigenvalue, and an eigenvalue that turns "
-        "negative shows a better geometry."
+        f"{exact}: on one side it is proven that no geometry is better than the collapse, on the other that there is a "
+        "better one (the sign of an eigenvalue tells)."
     )
     if report.path is not None:
         proof += (
-            " Which classes share a point in between was suggested by solving and decided by the same matrix; a merger "
-            "that begins and ends between two places looked at is not seen."
+            " Which classes share a point in between is proven in the same way at the places looked at; what begins "
+            "and ends between two of them is not seen."
         )
     kept, others = holds_for(report.assumption or "")
     return f"{proof} All this is{kept}.{others}" if kept else proof
