@@ -29,6 +29,7 @@ from geomsolve.registry import REGISTRIES
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONSOLE = blocks()
+YAML = re.compile(r"^```yaml\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PLAYED = [page for page in PAGES if snippets(page)]
 
 
@@ -84,6 +85,14 @@ def test_python_prints_what_is_shown(page: Path, folder: Path, monkeypatch) -> N
     for registry in REGISTRIES:  # what a page adds is gone with it
         monkeypatch.setattr(registry, "_choices", dict(registry._known()))
     assert played(program, folder) == promised(program)
+
+
+def test_problems_that_are_shown_are_valid(folder: Path, run) -> None:
+    shown = [text for page in PAGES for text in re.findall(YAML, page.read_text(encoding="utf-8"))]
+    for i, text in enumerate(shown):
+        (folder / f"{i}.yaml").write_text(text, encoding="utf-8")
+    assert len(shown) >= 2
+    assert run("validate", *sorted(folder.glob("*.yaml"))).code == 0
 
 
 def test_renewing_writes_what_commands_print(folder: Path) -> None:
