@@ -245,6 +245,18 @@ class Registry(Mapping[str, type[C]]):
         """Every parameter that some choice takes, by name."""
         return {name: declared for cls in self.values() for name, declared in cls.takes().items()}
 
+    def meanings(self, parameter: str) -> list[tuple[Parameter, dict[str, Any]]]:
+        """How a parameter is declared, each way with the choices that take it so, and what it is there by default."""
+        ways: list[tuple[Parameter, dict[str, Any]]] = []
+        for name, default in self.users(parameter).items():
+            declared = self[name].takes()[parameter]
+            same = next((users for way, users in ways if way == declared), None)
+            if same is None:
+                ways.append((declared, {name: default}))
+            else:
+                same[name] = default
+        return ways
+
     def parameter_name(self, word: str) -> str:
         """The parameter that a flag, or a synonym of the same meaning, stands for; ``word`` itself where it is none."""
         flag = f"--{word.strip().lower().replace('_', '-')}"

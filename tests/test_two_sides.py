@@ -306,6 +306,6 @@ def test_joints_that_make_no_sense():
     for bad in (np.zeros((2, 2)), [[1, -1], [0, 1]], [[1, 0], [0, 0]], [[0, 1], [0, 1]], [[np.nan, 1], [1, 1]], [1, 2]):
         with pytest.raises(InputError):
             Joint.of(np.array(bad))
-    with pytest.raises(InputError, match="margin of ArcFace"):
-        make_pair_loss("arcface", {})
+    with pytest.raises(InputError, match="several classifiers a class"):
+        make_pair_loss("sub-center-arcface", {})
     assert Paired.single(2, 3).counts.tolist() == [[1, 1, 1, 0], [1, 1, 1, 0]]

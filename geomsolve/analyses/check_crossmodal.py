@@ -88,6 +88,12 @@ def predicted(problem: CheckCrossmodal) -> Prediction:
 def validate(problem: CheckCrossmodal) -> None:
     """Raise :class:`InputError` for what is not trained."""
     asked = problem.question
+    loss = pair_loss_of(asked)
+    if not loss.convex:
+        raise InputError(
+            f"{loss.name} is not convex: its answer is itself the best that descent finds, and no prediction to check",
+            field="loss.name",
+        )
     if asked.gap is not None:
         raise InputError("descent is left to find its own; leave it out", field="gap")
     points = 2 * len(asked.proportions) if asked.pairs is None else sum(asked.pairs.values.shape)

@@ -11,6 +11,7 @@ price ``modality_gap.py``.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +26,10 @@ from geomsolve.gram.paired import PairedGram
 from geomsolve.objectives.cross import CrossObjective, Joint
 from geomsolve.pair_losses import PairLoss
 from geomsolve.proof.paired_uniqueness import sides_are_unique
+from geomsolve.questions.base import Problem
 from geomsolve.questions.crossmodal import Crossmodal, TwoSides
 from geomsolve.report import Effort, Proof, understood
+from geomsolve.solvers.searched_sides import solve_searched_sides
 from geomsolve.solvers.sides import solve_sides
 from geomsolve.solvers.two_sides import SidesAnswer, gram_of, solve_limited_sides, solve_two_sides
 from geomsolve.words import counted
@@ -81,6 +84,24 @@ def validate(problem: Crossmodal) -> None:
     loss.objective(joint)
     refuse_dimension(problem, joint)
     refuse_gap(problem, joint)
+    refuse_proof(problem, loss)
+
+
+def refuse_proof(problem: Crossmodal, loss: PairLoss) -> None:
+    """Raise :class:`InputError` for what needs the proof of a convex loss."""
+    if not loss.convex and problem.gap is not None:
+        raise InputError(f"{loss.name} is not convex, so that no price of a gap is proven; leave it out", field="gap")
+    if not loss.convex and problem.solver != "auto":
+        raise InputError(f"{loss.name} is not convex and searched for by descent; leave it out", field="solver")
+
+
+def answer_of(loss: PairLoss, joint: Joint, problem: Problem, dim: int | None = None) -> tuple[SidesAnswer, Joint]:
+    """The optimum of a convex loss with its certificate, else the best found in ``dim`` dimensions with a bound; and
+    the ``joint`` by whose orbits it is given."""
+    how: dict[str, Any] = {"tolerance": problem.tolerance, "seed": problem.seed}
+    if loss.convex:
+        return solve_two_sides(loss.objective(joint), joint, solver=problem.solver, **how), joint
+    return solve_searched_sides(loss.smoothed, loss.below, joint, dim=dim, **how)
 
 
 def refuse_dimension(problem: Crossmodal, joint: Joint) -> None:
@@ -110,16 +131,19 @@ def crossmodal(problem: Crossmodal) -> CrossmodalReport:
     joint = joint_of(problem, loss)
     refuse_dimension(problem, joint)
     refuse_gap(problem, joint)
+    refuse_proof(problem, loss)
+    answer, joint = answer_of(loss, joint, problem, problem.dim)
     objective = loss.objective(joint)
-    answer = solve_two_sides(objective, joint, solver=problem.solver, tolerance=problem.tolerance, seed=problem.seed)
     gram, proof, tied = answer.gram, answer.certificate, answer.tied
     effort = Effort(answer.solver, answer.reason, answer.iterations, answer.seconds)
     unique: bool | None = None
     limited: bool | None = None
     attained: Attained | None = None
     if problem.dim is not None:
-        limited = rank_of(joint, gram) > problem.dim
-    if limited:
+        limited = rank_of(joint, gram) > problem.dim if loss.convex else not proof.certified
+    if not loss.convex:
+        pass  # nothing else is known of what was searched for
+    elif limited:
         joint, objective = joint.apart(), loss.objective(joint.apart())
         rows, best, steps = solve_limited_sides(
             objective, joint.paired, int(problem.dim or 1), lower_bound=proof.lower_bound, seed=problem.seed
@@ -154,6 +178,7 @@ def crossmodal(problem: Crossmodal) -> CrossmodalReport:
         attainable=None if attained is None else dataclasses.asdict(attained),
         structure=describe(joint, gram, proof.gap, tied),
         rank=rank_of(joint, gram),
+        convex=loss.convex,
     )
 
 

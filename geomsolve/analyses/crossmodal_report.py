@@ -33,7 +33,8 @@ class CrossmodalReport(ProvenReport):
     the keys of ``analyses/modality_gap.py``; ``attainable``, with those of ``analyses/attainable.py``, None in limited
     dimension.  ``structure``: the
     kind, extreme cosines and angles.  ``dimension_limited`` says whether a limit of the dimension binds; then every
-    point is on its own, and ``lower_bound`` is that of the unlimited problem.
+    point is on its own, and ``lower_bound`` is that of the unlimited problem.  ``convex``: whether the loss is; what is
+    shown else is the best found, and ``lower_bound`` that of a convex loss nowhere above.
     """
 
     command: ClassVar[str] = "crossmodal"
@@ -51,6 +52,7 @@ class CrossmodalReport(ProvenReport):
     attainable: dict[str, Any] | None
     structure: dict[str, Any]
     rank: int
+    convex: bool = True
 
     @property
     def verdict(self) -> str:

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from geomsolve.analyses.crossmodal import joint_of
+from geomsolve.analyses.crossmodal import answer_of, joint_of, refuse_proof
 from geomsolve.analyses.crossmodal_report import KINDS, describe
 from geomsolve.analyses.modality_gap import ModalityGap
 from geomsolve.analyses.named import pair_loss_of
@@ -17,7 +17,6 @@ from geomsolve.pair_losses import PairLoss
 from geomsolve.questions.crossmodal import Crossmodal
 from geomsolve.questions.sweep_crossmodal import SweepCrossmodal
 from geomsolve.report import Proof, Report, Table, understood
-from geomsolve.solvers.two_sides import solve_two_sides
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def sweep_crossmodal(problem: SweepCrossmodal) -> SweepCrossmodalReport:
 
 def at_point(problem: SweepCrossmodal, loss: PairLoss, point: dict[str, float]) -> tuple[PairLoss, Crossmodal]:
     """The loss and the question at a point; :class:`InputError` for a value that makes no sense."""
-    asked = {name: getattr(problem, name) for name in (*problem.SOURCES, "noise", "names")}
+    asked = {name: getattr(problem, name) for name in (*problem.SOURCES, "noise", "names", "solver")}
     for name, value in point.items():
         if name == "noise":
             asked["noise"] = value
@@ -108,8 +107,8 @@ def at_point(problem: SweepCrossmodal, loss: PairLoss, point: dict[str, float]) 
 def row(problem: SweepCrossmodal, loss: PairLoss, asked: Crossmodal) -> dict[str, Any]:
     """The figures of one point."""
     joint = joint_of(asked, loss)
+    answer, joint = answer_of(loss, joint, problem)
     objective = loss.objective(joint)
-    answer = solve_two_sides(objective, joint, solver=problem.solver, tolerance=problem.tolerance, seed=problem.seed)
     proof = answer.certificate
     arranged = describe(joint, answer.gram, proof.gap, answer.tied)
     own, others = arranged["partners"], arranged["others"]
@@ -135,3 +134,4 @@ def validate(problem: SweepCrossmodal) -> None:
         for value in values:
             varied, asked = at_point(problem, loss, {name: value})
             varied.objective(joint_of(asked, varied))
+            refuse_proof(asked, varied)

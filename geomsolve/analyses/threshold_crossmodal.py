@@ -78,6 +78,11 @@ class SidesPath:
 def path_of(problem: ThresholdCrossmodal, loss: PairLoss) -> SidesPath:
     """The path of ``over``; :class:`InputError` where the loss or the problem has no such thing."""
     over = problem.over
+    if not loss.convex:
+        raise InputError(
+            f"{loss.name} is not convex, so that no change of state is proven; geomsolve sweep searches along a range",
+            field="loss.name",
+        )
     if over == "classes":
         return over_classes(loss, problem.noise or 0.0)
     joint = joint_of(problem, loss)

@@ -191,7 +191,7 @@ class Command(click.Command):
         registries = registries_of(own)
         names = dict.fromkeys(name for registry in registries for name in registry.parameters())
         made = {
-            name: flag([(each.parameters()[name], each.users(name)) for each in registries if each.users(name)])
+            name: flag([way for each in registries for way in each.meanings(name)])
             for name in names
             if all(option.name != name for option in own)
         }

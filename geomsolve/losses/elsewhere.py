@@ -32,9 +32,9 @@ REGISTRY.explain(
     "compares samples with a learned proxy of each class, so it is no function of the cosines between classes alone",
 )
 REGISTRY.explain(
-    ("arcface", "sphereface", "l-softmax", "large-margin-softmax", "sub-center-arcface", "adaface"),
-    "is a classifier's loss with a margin on the angle, which is not convex in the cosines, so nothing is proven: "
-    "a margin on the cosine is that of geomsolve crossmodal --loss cosine-softmax",
+    ("sphereface", "l-softmax", "large-margin-softmax", "sub-center-arcface", "adaface"),
+    "is a classifier's loss with a margin on the angle, which is not convex in the cosines, so nothing is proven: its "
+    "peer is geomsolve crossmodal --loss arcface, a margin on the cosine that of --loss cosine-softmax",
 )
 REGISTRY.explain(
     ("siglip", "siglip2", "sigmoid-language-image"),

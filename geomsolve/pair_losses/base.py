@@ -1,7 +1,8 @@
-"""What every loss of two sides is: a name with parameters that, for a joint distribution, is a convex F of cosines.
+"""What every loss of two sides is: a name with parameters that, for a joint distribution, is an F of cosines.
 
 ``loss.objective(joint)`` binds it to who belongs to whom and gives a :class:`CrossObjective`: F as a function of the
-cosines between images and texts, or features and classifiers, alone (``objectives/cross.py``).
+cosines between images and texts, or features and classifiers, alone (``objectives/cross.py``).  F is convex, or says
+that it is not.
 Adding a loss is adding one file here: the registry finds it.
 """
 
@@ -25,10 +26,20 @@ class PairLoss(Choice):
 
     first_noun: ClassVar[str] = "image"
     second_noun: ClassVar[str] = "text"
+    convex: ClassVar[bool] = True
+    """Whether F is convex; else the best arrangement is searched for, and of an F ``below`` proven how good it is."""
 
     @abstractmethod
     def objective(self, joint: Joint) -> CrossObjective:
         """Bind the loss to a joint distribution; raises :class:`InputError` if that lacks something it needs."""
+
+    def smoothed(self, joint: Joint, soft: float) -> CrossObjective:
+        """F with its kinks smoothed so far, 0 for F itself."""
+        return self.objective(joint)
+
+    def below(self, joint: Joint) -> CrossObjective:
+        """A convex F that is nowhere above."""
+        return self.objective(joint)
 
     def ideal(self, joint: Joint) -> Ideal | None:
         """The logits that the loss would do best with; None where there are none, or more than one choice of them."""
@@ -69,9 +80,8 @@ class PairLoss(Choice):
 REGISTRY: Registry[PairLoss] = PAIR_LOSSES
 register = REGISTRY.register
 REGISTRY.explain(
-    ("arcface", "sub-center-arcface"),
-    "is not among them: the margin of ArcFace is added to the angle, so that the loss is not convex and has no "
-    "certificate; take cosine-softmax, whose --margin is taken off the cosine as in CosFace",
+    ("sub-center-arcface",),
+    "is not among them: it has several classifiers a class; arcface has one",
 )
 
 

@@ -69,13 +69,18 @@ class CosineSoftmax(PairLoss):
             rows = LogRows(joint.first * paired.first, rest, scale)
             return Total(pull, rows, constant=scale)
         of, label = np.nonzero(pi > 0)
-        if of.size * pi.shape[1] > MOST_TERMS:
-            raise InputError(
-                f"a margin with {of.size:,} kinds of pairs that have a weight is too much; leave the margin out, or "
-                "the noise",
-                field="loss.margin",
-            )
+        refuse_many(of.size * pi.shape[1], of.size)
         weights = rest[of]
         weights[np.arange(of.size), label] += first[of, label] * np.expm1(-scale * margin)
         rows = LogRows((pi * paired.first[:, None])[of, label], weights, scale, row=of)
         return Total(pull, rows, constant=scale * (1 + margin))
+
+
+def refuse_many(terms: int, kinds: int) -> None:
+    """Raise :class:`InputError` for more terms than are held at once: with a margin each kind of pair has its own."""
+    if terms > MOST_TERMS:
+        raise InputError(
+            f"a margin with {kinds:,} kinds of pairs that have a weight is too much; leave the margin out, or the "
+            "noise",
+            field="loss.margin",
+        )

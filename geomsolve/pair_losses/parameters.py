@@ -33,6 +33,13 @@ MARGIN = Parameter(
     "M",
     "Taken off the cosine with the own classifier, as in CosFace.",
 )
+ANGLE = Parameter(
+    "margin",
+    ("--margin",),
+    number("an angle in radians", 0, 1.5),
+    "M",
+    "Added to the angle with the own classifier, in radians.",
+)
 PRIOR = Parameter(
     "prior",
     ("--prior",),

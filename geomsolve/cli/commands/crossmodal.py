@@ -85,7 +85,14 @@ def show(report: CrossmodalReport, screen: Console, *, quiet: bool) -> None:
 def show_proof(report: CrossmodalReport, screen: Console) -> None:
     """How sure the loss value is, and whether others reach it."""
     tolerance = report.problem["tolerance"]
-    if report.dimension_limited:
+    if not report.convex and not report.certified:
+        screen.print(
+            f"Best found, NOT PROVEN to be the best: loss value {rounded(report.value, 9)} nats. "
+            f"{report.problem['loss']['name']} is not convex, so several searches by descent had to do; that no "
+            f"{whatever(report.nouns)} goes below {rounded(report.lower_bound, 9)}, {number(report.gap, 3)} less, is "
+            "proven."
+        )
+    elif report.dimension_limited:
         screen.print(
             f"Best found, not certified: loss value {rounded(report.value, 9)} nats, within {report.gap:.1e} of "
             f"{rounded(report.lower_bound, 9)}, below which no two encoders go, whatever their dimension."
@@ -111,6 +118,8 @@ def sentence(report: CrossmodalReport) -> str:
     s, gap = report.structure, report.modality_gap["value"]
     if report.dimension_limited:
         return f"In {counted(report.problem['dim'], 'dimension')} (best found): {arrangement(report)}."
+    if not report.convex and not report.certified:
+        return f"Best found, not proven: {arrangement(report)}."
     if s["kind"] == "total collapse":
         return f"Total collapse: {loss} puts all {plural(one)} and {plural(two)} at one point."
     if s["kind"] == "antipodal":
