@@ -92,6 +92,7 @@ def test_what_is_only_found_is_said_to_be(run):
         assert words in " ".join(ended.stderr.split())
 
 
+@pytest.mark.slow
 def test_descent_in_torch_finds_nothing_better():
     """From random points, by the published formula; nothing is below the bound, or below what was found."""
     torch = pytest.importorskip("torch")
