@@ -192,21 +192,53 @@ def test_equally_far_labels_attain_rank_n_contrast_and_nothing_trains_it(run):
 # ---------------------------------------------------------------- rounding
 
 
-def test_rounded_labels_say_what_that_costs(run, rng):
-    """The bound holds between the two certified optima, and shrinks with the width."""
-    labels = np.round(rng.uniform(20, 40, 12), 2).tolist()
-    exact = solve(Realizable(weighting="yaware", labels=labels, sigma=5)).value
-    errors = []
-    for width in (2.0, 0.5):
-        report = solve(Realizable(weighting="yaware", labels=labels, sigma=5, bin=width))
-        assert abs(report.value - exact) <= report.binning.error
-        errors.append(report.binning.error)
-    assert errors[1] < errors[0]
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("asked", "count"),
+    [
+        ({}, 30),
+        ({"arc": 8.0}, 30),
+        ({"similarity": "euclidean"}, 30),
+        ({"self_pairs": "exclude"}, 8),
+        ({"kernel": "epanechnikov"}, 9),
+    ],
+    ids=("plain", "arc", "euclidean", "exclude", "epanechnikov"),
+)
+def test_the_optimum_of_labels_as_given_lies_where_rounding_says(rng, asked, count):
+    """Proven from the rounded labels alone; the optimum of all of them, solved, lies within, and the bound of an
+    ordinary loss is as sharp as its excess over the floor."""
+    labels = np.round(rng.uniform(20, 60, count), 2)
+    common = {"weighting": "yaware", "sigma": 5, **asked}
+    exact = solve(Realizable(labels=labels.tolist(), **common))
+    report = solve(Realizable(labels=labels.tolist(), bin=2.0, **common))
+    found = report.binning
+    assert found.low <= exact.value + 1e-12
+    assert found.high >= exact.lower_bound - 1e-12
+    assert abs(report.value - exact.value) <= found.error + 1e-12
+    if not asked:
+        assert found.high - found.low < exact.best["excess"]
+
+
+def test_labels_in_the_plane_are_bounded_too_when_rounded(rng):
+    labels = rng.uniform(0, 12, (14, 2)).tolist()
+    exact = solve(Realizable("yaware", labels=labels, sigma=5))
+    found = solve(Realizable("yaware", labels=labels, sigma=5, bin=1)).binning
+    assert found.low <= exact.value
+    assert found.high >= exact.lower_bound
+
+
+def test_rounded_labels_say_what_that_costs(run):
     arguments = ("realizable", "--weighting", "yaware", "--labels", "20.1,24.9,30,30.2", "--sigma", 5, "--bin", 1)
     answer = run(*arguments, "--json").json
     assert [label["name"] for label in answer["labels"]] == ["20", "25", "30"]
-    assert (answer["binning"]["before"], answer["binning"]["distinct"]) == (4, 3)
-    assert "rounded to multiples of 1: 3 distinct ones of 4" in run(*arguments).stdout
+    found = answer["binning"]
+    assert (found["before"], found["distinct"]) == (4, 3)
+    exact = run(*arguments[:-2], "--json").json["optimum"]
+    assert found["low"] <= exact["value"]
+    assert found["high"] >= exact["lower_bound"]
+    assert "rounded to multiples of 1: 3 distinct ones of 4; as given, their optimum is between" in " ".join(
+        run(*arguments).stdout.split()
+    )
     shown = run("realizable", "--weighting", "jaccard", "--labels", "a|b,b", "--bin", 1)
     assert (shown.code, "these labels are names" in shown.stderr) == (2, True)
 

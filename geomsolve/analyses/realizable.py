@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from geomsolve.analyses.binning import Binning, binning
+from geomsolve.analyses.binning import Binning, interval
 from geomsolve.analyses.elimination import decided, in_words, target_in_fractions
 from geomsolve.analyses.ranges import Ranges, ranges
 from geomsolve.analyses.realizable_report import MOST_LIFTED, SHOWN, CasesReport, RealizableReport, by_label
@@ -268,19 +268,31 @@ def _answer(
         limited=best.limited,
         ranges=ranges_of(problem, target, best, names),
         resolved=best.resolved,
-        binning=rounding_of(problem, weighting, target),
+        binning=rounding_of(problem, weighting, target, verdict, best),
         merging=tree_merging(problem, weighting, target) if fixes else None,
         exact=shown,
     )
 
 
-def rounding_of(problem: Realizable, weighting: Weighting, target: Target) -> Binning | None:
+def rounding_of(
+    problem: Realizable, weighting: Weighting, target: Target, verdict: Verdict, best: Best
+) -> Binning | None:
     """What rounding the labels did, if that was asked."""
     if problem.bin is None:
         return None
     exact = problem.changed(bin=None)
     before = len(np.unique(exact.points, axis=0))
-    return binning(problem.bin, before, target, target_of(exact, weighting) if before <= MOST_LABELS else None)
+    rounded = Binning(problem.bin, before, target.orbits.n_orbits)
+    if before > MOST_LABELS or best.cosines is None or best.limited is not None:
+        return rounded
+    given = target_of(exact, weighting)
+    ends = interval(target, best.cosines, verdict.kind, given, problem.eigenvalue_tolerance)
+    if ends is None:
+        return rounded
+    low, high = ends
+    proof = best.certificate
+    error = max(high - proof.lower_bound, proof.value - low)
+    return replace(rounded, error=error, low=low, high=high)
 
 
 def _completed(target: Target, rtol: float) -> tuple[Verdict, Completion | None]:

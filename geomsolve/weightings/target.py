@@ -249,8 +249,8 @@ def bind(
     if m > MOST_LABELS:
         raise InputError(
             f"{m:,} distinct labels need a program with about {m * m / 2e6:,.0f} million unknowns; at most "
-            f"{MOST_LABELS:,} are solved. Round the labels so that more are equal, or draw some with sample, "
-            f"as in --sample {MOST_LABELS}",
+            f"{MOST_LABELS:,} are solved. Round the labels (bin, as in --bin 1), or draw some (sample, "
+            f"as in --sample {MOST_LABELS})",
             field="labels",
         )
     orbits = Orbits(sizes, np.full(m, 1 / n), index)

@@ -29,7 +29,7 @@ from geomsolve.gram.types import FloatArray
 from geomsolve.questions.realizable import Realizable
 from geomsolve.weightings import REGISTRY, Weighting
 from geomsolve.weightings.limits import Fix
-from geomsolve.words import counted, number, rounded
+from geomsolve.words import LEVEL, counted, number, rounded
 
 if TYPE_CHECKING:
     from geomsolve.analyses.check_report import CheckReport
@@ -284,13 +284,21 @@ def show_proof(report: RealizableReport, screen: Console) -> None:
     screen.print(f"Solver: {solver['name']} ({solver['reason']}); {effort(solver)}.")
 
 
+def spanned(low: float, high: float) -> str:
+    """A loss between two bounds, with as many digits as tell them apart."""
+    if high - low <= LEVEL * max(1.0, abs(low)):
+        return f"{rounded(low, 9)} nats"
+    return f"between {rounded(low, 9)} and {rounded(high, 9)} nats"
+
+
 def show_rounding(report: RealizableReport, screen: Console) -> None:
     """What rounding the labels cost, and when the classes of a group merge."""
     b, m = report.binning, report.merging
     if b is not None:
         cost = "by how much that moves the optimal loss is not bounded here"
-        if b.error is not None:
-            cost = f"that moves the optimal loss by at most {number(b.error, 3)} nats"
+        if b.low is not None and b.high is not None and b.error is not None:
+            optimum = spanned(b.low, b.high)
+            cost = f"as given, their optimum is {optimum}, so that moves it by at most {number(b.error, 2)} nats"
         screen.print(
             f"Labels were rounded to multiples of {number(b.width)}: {b.distinct:,} distinct ones of {b.before:,}; "
             f"{cost}."
