@@ -16,6 +16,7 @@ Symbols: K ``n_classes``, d ``dim``, x ``points``, c ``cosines``, beta ``sharpne
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -109,12 +110,19 @@ class CapacityReport(Report):
         return plain
 
 
-def capacity(problem: Capacity) -> CapacityReport | PackingReport:
-    """Answer the question of :class:`Capacity`; raises :class:`InputError` where a search would be too large."""
-    return arranged(problem) if problem.max_cosine is None else packing(problem)
+Tried = Callable[[int, int], None]
+"""Takes how many parts of a search are done, and how many there are."""
 
 
-def arranged(problem: Capacity) -> CapacityReport:
+def capacity(problem: Capacity, *, progress: Tried | None = None) -> CapacityReport | PackingReport:
+    """Answer the question of :class:`Capacity`; raises :class:`InputError` where a search would be too large.
+
+    ``progress`` is told how many parts of a search are done, and how many there are.
+    """
+    return arranged(problem, progress) if problem.max_cosine is None else packing(problem)
+
+
+def arranged(problem: Capacity, progress: Tried | None = None) -> CapacityReport:
     """The best arrangement of so many classes in so many dimensions."""
     n, dim = problem.classes, problem.dim
     assert n is not None
@@ -125,7 +133,7 @@ def arranged(problem: Capacity) -> CapacityReport:
     if max(n, dim) <= MOST_ARRANGED:
         points = closed_form(n, dim)
         if points is None:
-            points, starts = search(n, dim, problem.seed, known[name])
+            points, starts = search(n, dim, problem.seed, known[name], progress)
             method = f"best of {counted(starts, 'random start')}"
         cosine = largest_cosine(points)
     elif not is_closed(n, dim):
@@ -150,7 +158,7 @@ def arranged(problem: Capacity) -> CapacityReport:
     )
 
 
-def search(n_points: int, dim: int, seed: int, bound: float) -> tuple[FloatArray, int]:
+def search(n_points: int, dim: int, seed: int, bound: float, progress: Tried | None = None) -> tuple[FloatArray, int]:
     """The best arrangement (K, d) that random starts lead to, and how many were tried; stops at ``bound``."""
     cost = 4.0 * n_points**2 * (dim + 8)
     steps = int(min(300, max(15, EFFORT / cost / len(SHARPNESS))))
@@ -160,7 +168,10 @@ def search(n_points: int, dim: int, seed: int, bound: float) -> tuple[FloatArray
     for start in range(starts):
         points = generator.standard_normal((n_points, dim))
         points /= np.linalg.norm(points, axis=1, keepdims=True)
-        for sharpness in SHARPNESS[start % 4 :]:  # a late, sharp beginning leads elsewhere than an early, smooth one
+        # a late, sharp beginning leads elsewhere than an early, smooth one
+        for stage, sharpness in enumerate(SHARPNESS[start % 4 :], start % 4):
+            if progress is not None:
+                progress(start * len(SHARPNESS) + stage, starts * len(SHARPNESS))
             points = spread(points, sharpness, steps)
         if n_points * dim <= POLISHED / 8:
             points = polish(points)

@@ -15,8 +15,10 @@ regulariser the places where alike classes merge are exact.
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -179,15 +181,19 @@ def at_point(problem: Sweep, loss: Loss, point: dict[str, float]) -> tuple[Loss,
         raise InputError(f"{error.field.removeprefix('loss.')}: {error.message}", field="over") from None
 
 
-def sweep(problem: Sweep) -> SweepReport:
-    """Answer the question of :class:`Sweep`."""
+def sweep(problem: Sweep, *, progress: Callable[[int, int], None] | None = None) -> SweepReport:
+    """Answer the question of :class:`Sweep`; ``progress`` is told the points solved, and how many there are."""
     validate(problem)
     began = time.perf_counter()
     loss = loss_of(problem)
-    rows, assumption = [], ""
+    rows: list[dict[str, Any]] = []
+    assumption = ""
     first = at_point(problem, loss, {name: values[0] for name, values in problem.over.items()})[0]
     written = {key: value for key, value in loss.written.items() if key in first.written}  # of one form, if that varies
+    count = math.prod(map(len, problem.over.values()))
     for values in itertools.product(*problem.over.values()):
+        if progress is not None:
+            progress(len(rows), count)
         point = {name: _plain(name, value) for name, value in zip(problem.over, values, strict=True)}
         varied, classes = at_point(problem, loss, point)
         orbits = varied.orbits(classes.proportions, classes.class_counts)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -66,13 +68,18 @@ class SweepCrossmodalReport(Report):
         }
 
 
-def sweep_crossmodal(problem: SweepCrossmodal) -> SweepCrossmodalReport:
-    """Answer the question of :class:`SweepCrossmodal`."""
+def sweep_crossmodal(
+    problem: SweepCrossmodal, *, progress: Callable[[int, int], None] | None = None
+) -> SweepCrossmodalReport:
+    """Answer the question of :class:`SweepCrossmodal`; ``progress`` is told the points solved, of how many."""
     validate(problem)
     began = time.perf_counter()
     loss = pair_loss_of(problem)
-    rows = []
+    rows: list[dict[str, Any]] = []
+    count = math.prod(map(len, problem.over.values()))
     for values in itertools.product(*problem.over.values()):
+        if progress is not None:
+            progress(len(rows), count)
         point = dict(zip(problem.over, values, strict=True))
         rows.append({**point, **row(problem, *at_point(problem, loss, point))})
     counts = Counter(entry["structure"] for entry in rows)

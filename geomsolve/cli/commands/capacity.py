@@ -12,6 +12,7 @@ from geomsolve.analyses.capacity import CapacityReport, capacity
 from geomsolve.analyses.packing import PackingReport
 from geomsolve.cli.options import output_options
 from geomsolve.cli.output import Output
+from geomsolve.cli.progress import counting
 from geomsolve.cli.render import cosine_grid
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.questions.capacity import Capacity
@@ -36,7 +37,10 @@ def command(output: Output, **flags: Any) -> int:
     arrangement beats. Up to D + 1 classes form a regular simplex; up to 2 D can still be at 90°; beyond, they crowd.
     With --max-cosine C and --dim: how many classes fit; with --max-cosine C and --classes: which dimension they need.
     """
-    return output.deliver(capacity(Capacity(**flags)), show)
+    problem = Capacity(**flags)
+    with counting("searching", quiet=output.quiet) as tell:
+        report = capacity(problem, progress=tell)
+    return output.deliver(report, show)
 
 
 def show(report: CapacityReport | PackingReport, screen: Console, *, quiet: bool) -> None:

@@ -23,6 +23,7 @@ from geomsolve.cli.options import (
     solver_options,
 )
 from geomsolve.cli.output import File, Output, Screen
+from geomsolve.cli.progress import working
 from geomsolve.cli.render import cosine_grid, effort, proof_lines
 from geomsolve.errors import InputError
 from geomsolve.gram.types import FloatArray
@@ -65,7 +66,8 @@ def command(output: Output, check: bool, proof: str | None = None, **flags: Any)
     """
     problem = Realizable(**flags)
     output.notify(problem)
-    report = realizable(problem, None if output.as_json or output.quiet else told_first)
+    with working("looking for the best embedding", quiet=output.quiet):
+        report = realizable(problem, None if output.as_json or output.quiet else told_first)
     trained = checked(report, problem) if check else None
     files: list[File] = proof_files(proof, report, problem)
     if output.out is not None and output.out.lower().endswith((".npy", ".csv")):

@@ -32,6 +32,7 @@ from geomsolve.cli.options import (
     two_sided,
 )
 from geomsolve.cli.output import File, Output
+from geomsolve.cli.progress import counting
 from geomsolve.cli.render import chosen, colour, holds_for, loss_phrase, mean_over_batches, sparkline
 from geomsolve.errors import InputError
 from geomsolve.questions.base import keys
@@ -103,11 +104,13 @@ def command(
         asked = two_sided(flags, keys(SweepCrossmodal))
         sides = SweepCrossmodal(over=axes(over), **asked)
         output.notify(sides)
-        report = sweep_crossmodal(sides)
+        with counting("solving points", quiet=output.quiet) as tell:
+            report = sweep_crossmodal(sides, progress=tell)
     else:
         problem = Sweep(over=axes(over), **split_loss(flags))
         output.notify(problem)
-        report = sweep(problem)
+        with counting("solving points", quiet=output.quiet) as tell:
+            report = sweep(problem, progress=tell)
     files: list[File] = []
     if csv_file:
         files.append(("csv", csv_file, as_csv(report)))
