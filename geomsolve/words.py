@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 ROUNDING = 1e-14
 """Losses in nats, cosines and squared distances no farther from 0 than this are 0 up to rounding."""
@@ -14,14 +16,49 @@ UNSEEN = 1e-4
 """Nats that training does not see: batches, seeds and augmentation move the loss by more."""
 
 
-def number(x: float, digits: int = 6) -> str:
-    """A number for a person: ``digits`` significant ones, and no -0."""
-    return f"{x:z.{digits}g}"
+VALUE = 6
+"""Digits from which on a number is a value, whose digits can be asked for, and no remark on its size."""
+
+MOST_DIGITS = 17
+"""Significant digits of a double."""
+
+_asked: ContextVar[int | None] = ContextVar("digits", default=None)
 
 
-def rounded(x: float, digits: int = 6) -> str:
-    """A loss, a cosine or a squared distance for a person."""
-    return number(0.0 if abs(x) <= ROUNDING else x, digits)
+@contextmanager
+def digits_asked(digits: int | None) -> Iterator[None]:
+    """Values have so many digits meanwhile: losses and thresholds significant ones, cosines decimals, angles as many as
+    their cosine has."""
+    before = _asked.set(None if digits is None else min(digits, MOST_DIGITS))
+    try:
+        yield
+    finally:
+        _asked.reset(before)
+
+
+def number(x: float, digits: int = VALUE) -> str:
+    """A number for a person: ``digits`` significant ones, or more where these are asked for, and no -0."""
+    asked = _asked.get()
+    return f"{x:z.{digits if asked is None or digits < VALUE else max(asked, digits)}g}"
+
+
+def rounded(x: float, digits: int = VALUE) -> str:
+    """A loss, a cosine or a squared distance for a person, with as many digits as were asked for."""
+    asked = _asked.get()
+    x = 0.0 if abs(x) <= ROUNDING else x
+    return f"{x:z.{digits if asked is None else asked}g}"
+
+
+def signed(x: float, *, sign: str = "+") -> str:
+    """A cosine: +0.5000."""
+    asked = _asked.get()
+    return f"{x:{sign}z.{4 if asked is None else asked}f}"
+
+
+def in_degrees(angle: float, decimals: int = 1) -> str:
+    """An angle in degrees: 104.5°."""
+    asked = _asked.get()
+    return f"{angle:.{decimals if asked is None else max(0, asked - 3)}f}°"
 
 
 def listing(names: Sequence[str], most: int = 8) -> str:

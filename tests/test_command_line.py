@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import json
 
 import pytest
@@ -78,3 +79,48 @@ def test_columns_is_obeyed(run, monkeypatch):
     assert max(map(len, narrow.splitlines())) <= 60
     monkeypatch.delenv("COLUMNS")
     assert max(map(len, run("capacity", "--classes", 12, "--dim", 3, "--quiet").stdout.splitlines())) > 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "default", "nine"),
+    [
+        (("imbalance", "--props", ".7,.2,.1", "-t", ".5"), "-0.6872", "-0.687214230"),
+        (("imbalance", "--props", ".7,.2,.1", "-t", ".5"), "101.3°", "101.260553°"),
+        (("imbalance", "--props", ".7,.2,.1", "-t", ".5"), "loss value -0.720867087", "loss value -0.720867087"),
+        (("threshold", "--props", ".9,.06,.04"), "1.14255", "1.14254611"),
+        (("capacity", "--classes", "4", "--dim", "3"), "109.47°", "109.471221°"),
+        (("levels", "--batch", "64", "--classes", "6"), "4.84419 ", "4.84418709 "),
+        (("crossmodal", "--props", ".7,.2,.1", "-t", ".5"), "-0.6872", "-0.687214230"),
+    ],
+)
+def test_digits_are_as_many_as_are_asked_for(run, arguments, default, nine):
+    """cos 12 = -.6872142303, 109.4712206 = arccos(-1/3), log 127 = 4.844187086, the root 1.142546113758."""
+    assert default in run(*arguments).stdout
+    assert nine in run(*arguments, "--digits", 9).stdout
+    assert default in run(*arguments).stdout
+
+
+def test_more_digits_of_a_threshold_than_floating_point_numbers_hold_are_proven(run):
+    """q = (P x/2) ((P x + q)/(P + q x) + 1) with x = e^(-2/tau), P = .9, solved in fifty digits by bisection."""
+    decimal.getcontext().prec = 50
+    big, small, low, high = decimal.Decimal("0.9"), decimal.Decimal("0.1"), decimal.Decimal("0.5"), decimal.Decimal(2)
+    for _ in range(120):
+        tau = (low + high) / 2
+        x = (-2 / tau).exp()
+        collapsed = small <= big * x / 2 * ((big * x + small) / (big + small * x) + 1)
+        low, high = (low, tau) if collapsed else (tau, high)
+    pytest.importorskip("flint")
+    shown = run("threshold", "--props", ".9,.06,.04", "--digits", 25, "--quiet")
+    assert str(low)[:26] in shown.stdout
+    assert run("imbalance", "--props", ".7,.3", "--digits", 0).code == 2
+
+
+def test_bars_are_for_terminals_and_never_beside_json(run, monkeypatch):
+    asked = ("sweep", "--props", ".8,.2", "--over", "temperature=.1,.5")
+    assert run(*asked).stderr == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "solving points" in run(*asked).stderr
+    assert run(*asked, "--json").stderr == ""
+    assert run(*asked, "--quiet").stderr == ""
+    assert "searching" in run("capacity", "--classes", 7, "--dim", 3).stderr
+    assert "best embedding" in run("realizable", "--weighting", "yaware", "--labels", "0,1,2").stderr

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from geomsolve.analyses.remedies import Remedy
 from geomsolve.questions.spelled import flags, written
-from geomsolve.words import listing, number
+from geomsolve.words import in_degrees, listing, number
 
 LONGEST = 400
 """Characters of a command up to which it is printed."""
@@ -78,10 +78,10 @@ def after_collapse(remedy: Remedy, screen: Console) -> None:
     if helping:
         best, *others = helping
         change = {"sampler": best["sampler"]}
-        rest = "".join(f"; --sampler {other['sampler']}: {other['minority_angle_deg']:.1f}°" for other in others)
+        rest = "".join(f"; --sampler {other['sampler']}: {in_degrees(other['minority_angle_deg'])}" for other in others)
         screen.print(
             f"{instruction(change, {})} ({flags_of(change)}), and the smaller classes are "
-            f"{best['minority_angle_deg']:.1f}° apart or more (proven{rest})."
+            f"{in_degrees(best['minority_angle_deg'])} apart or more (proven{rest})."
         )
     compared = (
         remedy.command if len(remedy.command) <= LONGEST else "geomsolve advise, with the classes and flags as here"

@@ -14,7 +14,7 @@ from geomsolve.cli.answers import of_classes
 from geomsolve.cli.render import chosen, cosine_grid, effort, extreme_pair, proof_lines
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.structure import angle_degrees, coinciding
-from geomsolve.words import counted, left, listing, number, rounded
+from geomsolve.words import counted, in_degrees, left, listing, number, rounded
 
 MOST_ROWS = 24
 """Classes up to which lengths are shown for each."""
@@ -77,7 +77,7 @@ def sentence(report: ClassifierReport) -> str:
     if one.kind == two.kind and one.kind in ("regular simplex", "antipodal"):
         if k == 2:
             return f"{loss} puts the two classes at opposite points, features and classifiers aligned."
-        shape = f"all {k} classes at {one.min_angle_deg:.1f}°"
+        shape = f"all {k} classes at {in_degrees(one.min_angle_deg)}"
         return f"{loss} wants a regular simplex, {shape}, features and classifiers aligned."
     if one.kind == "minority collapse":
         zero = {report.names[a] for a in np.flatnonzero(report.classifiers.norms == 0)}
@@ -95,13 +95,13 @@ def sentence(report: ClassifierReport) -> str:
         parts = [f"classes {listing([report.names[a] for a in group])}" for group in ways]
         return (
             f"{loss} points the classifiers of {', and of '.join(parts)} the same way, at different lengths, "
-            f"{one.max_angle_deg:.1f}° from the farthest other."
+            f"{in_degrees(one.max_angle_deg)} from the farthest other."
         )
     return (
-        f"Imbalance bends the simplex: {loss} wants angles between classifiers from {one.min_angle_deg:.1f}° "
-        f"(between {extreme(report, report.classifiers, largest=True)}) to {one.max_angle_deg:.1f}° (between "
+        f"Imbalance bends the simplex: {loss} wants angles between classifiers from {in_degrees(one.min_angle_deg)} "
+        f"(between {extreme(report, report.classifiers, largest=True)}) to {in_degrees(one.max_angle_deg)} (between "
         f"{extreme(report, report.classifiers, largest=False)}), and between feature means from "
-        f"{two.min_angle_deg:.1f}° to {two.max_angle_deg:.1f}°, not {regular:.1f}° everywhere."
+        f"{in_degrees(two.min_angle_deg)} to {in_degrees(two.max_angle_deg)}, not {in_degrees(regular)} everywhere."
     )
 
 
@@ -145,7 +145,7 @@ def lengths(report: ClassifierReport, shown: list[int], labels: list[str]) -> Ta
             labels[i],
             number(report.features.norms[a], 4),
             number(report.classifiers.norms[a], 4),
-            "·" if np.isnan(angle) else f"{angle_degrees(float(angle)):.1f}°",
+            "·" if np.isnan(angle) else in_degrees(angle_degrees(float(angle))),
         )
     return table
 

@@ -20,6 +20,7 @@ from geomsolve.files import refuse_overwriting
 from geomsolve.plots import check_file
 from geomsolve.registry import LOSSES, PAIR_LOSSES, TEMPERATURE, Parameter, Registry, spelled
 from geomsolve.solvers.choose import SOLVERS
+from geomsolve.words import digits_asked
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,9 +54,9 @@ def output_options(function: Callable[..., int]) -> Callable[..., int]:
         given = {name: common.get(name) or flags.get(name) for name in ("out", "csv_file", "jsonl", "plot", "proof")}
         written = tuple((name.removesuffix("_file"), path) for name, path in given.items() if path)
         refuse_overwriting(written)
-        return function(
-            Output(**common, written=written), **{key: value for key, value in flags.items() if value is not None}
-        )
+        output = Output(**common, written=written)
+        with digits_asked(output.digits):
+            return function(output, **{key: value for key, value in flags.items() if value is not None})
 
     return stacked(
         click.option(
@@ -64,6 +65,12 @@ def output_options(function: Callable[..., int]) -> Callable[..., int]:
         json_option,
         click.option(
             "--out", type=click.Path(dir_okay=False), metavar="FILE", help="Also write the JSON object to FILE."
+        ),
+        click.option(
+            "--digits",
+            type=click.IntRange(1, 200),
+            metavar="N",
+            help="Digits of losses, cosines, angles and thresholds (default: as many as are worth reading).",
         ),
         click.option("--quiet", is_flag=True, help="Only the sentence with the answer; no notices."),
         no_color_option,

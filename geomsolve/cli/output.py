@@ -98,6 +98,7 @@ class Output:
     quiet: bool
     no_color: bool
     full: bool = False
+    digits: int | None = None
     written: tuple[tuple[str, str], ...] = ()
     """What is to be written, each with its field; of some commands more than ``out`` and ``plot``."""
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from geomsolve.analyses.ranges import SETTLED, PairRange, Ranges
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.proof.ranges import Range
-from geomsolve.words import number
+from geomsolve.words import in_degrees, number, signed
 
 MOST_COLUMNS = 6
 """Classes up to which ranges stand in a grid; beyond, one line a pair."""
@@ -79,7 +79,7 @@ def table(ranges: Ranges) -> Table:
             continue
         lines.add_row(
             " and ".join(row.classes),
-            f"{row.cosine:+z.4f}",
+            signed(row.cosine),
             Text(interval(row.range), style=shade(row.range)),
             f"{row.range.width:.3f}",
         )
@@ -107,9 +107,10 @@ def closing(ranges: Ranges, embedding: str = "embedding") -> list[str]:
     lines = []
     if (near := ranges.nearest) is not None:
         low, high = angle_degrees(near.range.high), angle_degrees(near.range.low)
-        whose = f"{angle_degrees(near.cosine):.1f}° between {ranges.noun} {' and '.join(near.classes)}"
+        whose = f"{in_degrees(angle_degrees(near.cosine))} between {ranges.noun} {' and '.join(near.classes)}"
         lines.append(
-            f"The smallest angle at the optimum, {whose}: this pair {may_be(near.range)} {low:.1f}° to {high:.1f}°."
+            f"The smallest angle at the optimum, {whose}: this pair {may_be(near.range)} {in_degrees(low)} to "
+            f"{in_degrees(high)}."
         )
     if ranges.minority_mean is not None:
         lines.append(f"Mean cosine among all classes but the largest: {interval(ranges.minority_mean)}.")

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.gram.types import FloatArray
-from geomsolve.words import counted, left, rounded
+from geomsolve.words import counted, in_degrees, left, rounded, signed
 
 FEW = 6
 """Numbers up to which a list among the parameters is written out."""
@@ -45,7 +45,7 @@ def cosine_grid(cosines: FloatArray, labels: Sequence[str], single: Sequence[boo
     """
     longest = max(len(label) for label in labels)
     margin = min(longest, 24)
-    cell = max(7, min(longest, 12, (width - margin - 1) // len(labels) - 1))
+    cell = max(len(signed(-1.0)), min(longest, 12, (width - margin - 1) // len(labels) - 1))
     positions = chosen(len(labels), max(4, (width - margin - 1) // (cell + 1)))
     grid = Table(box=None, padding=(0, 1, 0, 0), show_header=True, header_style="bold")
     grid.add_column("", no_wrap=True, max_width=margin, overflow="ellipsis")
@@ -64,7 +64,7 @@ def cosine_grid(cosines: FloatArray, labels: Sequence[str], single: Sequence[boo
                 cells.append(Text("·"))
             else:
                 cosine = float(cosines[a, b])
-                shown = f"{angle_degrees(cosine):.1f}°" if b > a else f"{cosine:+z.4f}"
+                shown = in_degrees(angle_degrees(cosine)) if b > a else signed(cosine)
                 cells.append(Text(shown, style=colour(cosine)))
         grid.add_row(Text(labels[a], style="bold"), *cells)
     return grid
@@ -72,7 +72,7 @@ def cosine_grid(cosines: FloatArray, labels: Sequence[str], single: Sequence[boo
 
 def cosine_phrase(x: float) -> str:
     """A cosine with its angle: +0.5000 (60.0°)."""
-    return f"{x:+z.4f} ({angle_degrees(float(np.clip(x, -1, 1))):.1f}°)"
+    return f"{signed(x)} ({in_degrees(angle_degrees(float(np.clip(x, -1, 1))))})"
 
 
 def proof_lines(

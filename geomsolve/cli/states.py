@@ -10,7 +10,7 @@ from rich.table import Table
 from geomsolve.analyses.sweep_crossmodal import SweepCrossmodalReport
 from geomsolve.analyses.threshold_crossmodal_report import ThresholdCrossmodalReport
 from geomsolve.cli.render import chosen, loss_phrase
-from geomsolve.words import counted, listing, number, rounded
+from geomsolve.words import counted, in_degrees, listing, number, rounded
 
 MOST_ROWS = 40
 """Rows of a table that are printed."""
@@ -108,7 +108,7 @@ def show_sweep(report: SweepCrossmodalReport, screen: Console, *, quiet: bool) -
             table.add_row(*["…"] * len(table.columns))
             continue
         row = report.rows[place]
-        angles = ["" if row[key] is None else f"{row[key]:.1f}°" for key in ("partner_angle_deg", "other_angle_deg")]
+        angles = ["" if row[key] is None else in_degrees(row[key]) for key in ("partner_angle_deg", "other_angle_deg")]
         given = [number(row[name], 5) for name in report.over]
         gap = "<1e-12" if row["gap"] < 1e-12 else f"{row['gap']:.1e}"
         table.add_row(*given, rounded(row["value"], 7), gap, number(row["modality_gap"], 4), *angles, row["structure"])

@@ -23,7 +23,7 @@ from geomsolve.cli.output import Output
 from geomsolve.cli.progress import trying
 from geomsolve.cli.render import holds_for, loss_phrase
 from geomsolve.questions.advise import WANTS, Advise
-from geomsolve.words import UNSEEN, listing, nats, number
+from geomsolve.words import UNSEEN, in_degrees, listing, nats, number
 
 WORTH = 0.5
 """Degrees that a change has to gain to be listed among those that help a person."""
@@ -116,7 +116,7 @@ def wanted(report: AdviseReport) -> str:
 
 def apart(degrees: float) -> str:
     """An angle between the closest two classes as the end of 'they ...'."""
-    return "are at one point" if degrees < 0.05 else f"are {degrees:.1f}° apart"
+    return "are at one point" if degrees < 0.05 else f"are {in_degrees(degrees)} apart"
 
 
 def who(report: AdviseReport) -> str:
@@ -207,7 +207,7 @@ def degrees(option: Option, value: float | None) -> str:
     """An angle in a table; open where the loss does not fix it."""
     if value is None:
         return "-"
-    return f"{value:.1f}°" if option.fixed else "open"
+    return in_degrees(value) if option.fixed else "open"
 
 
 def looked_at(option: Option) -> str:
@@ -227,9 +227,9 @@ def meaning(report: AdviseReport) -> str:
         else f"{number(now.simplex_excess, 2)} nats"
     )
     smallest, minority = now.min_angle_deg, now.minority_angle_deg
-    parts = [f"{smallest:.1f}° of all classes"]
+    parts = [f"{in_degrees(smallest)} of all classes"]
     if minority is not None:
-        parts.insert(0, f"{minority:.1f}° of the smaller ones")
+        parts.insert(0, f"{in_degrees(minority)} of the smaller ones")
     stood = " and ".join(parts) if report.settled else "open, as the loss is content with many geometries"
     stands = f"Angles are the smallest between two classes; now {stood}. "
     if now.simplex_excess is None:

@@ -16,7 +16,7 @@ from geomsolve.cli.progress import counting
 from geomsolve.cli.render import cosine_grid
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.questions.capacity import Capacity
-from geomsolve.words import counted, number, rounded
+from geomsolve.words import counted, in_degrees, number, rounded
 
 SHOWN = 12
 """Classes up to which the cosines are printed one by one."""
@@ -64,7 +64,7 @@ def show(report: CapacityReport | PackingReport, screen: Console, *, quiet: bool
     rows = [row for row in report.bounds if "max_cosine" in row]
     for row in sorted(rows, key=lambda row: float(row["max_cosine"])):
         cosine = row["max_cosine"]
-        table.add_row(row["name"], rounded(cosine), f"{angle_degrees(cosine):.4f}°")
+        table.add_row(row["name"], rounded(cosine), in_degrees(angle_degrees(cosine), 4))
     screen.print(table)
     welch = report.bounds[-1]["max_absolute_cosine"]
     screen.print(
@@ -79,7 +79,7 @@ def show_packing(report: PackingReport, screen: Console, *, quiet: bool) -> None
     p = report.problem
     what = "lines" if p["lines"] else "classes"
     limit = f"{'|cosines|' if p['lines'] else 'cosines'} of at most {number(p['max_cosine'])}"
-    limit += f" (angles of at least {angle_degrees(p['max_cosine']):.2f}°)"
+    limit += f" (angles of at least {in_degrees(angle_degrees(p['max_cosine']), 2)})"
     if report.asked_for == "classes":
         many = counts(report.low, report.high)
         screen.print(f"{many} {what} fit in {counted(p['dim'], 'dimension')} with {limit}.", style="bold")
@@ -108,7 +108,7 @@ def counts(low: int | None, high: int | None) -> str:
 def sentence(report: CapacityReport) -> str:
     """The answer in one sentence."""
     n, dim = report.problem["classes"], report.problem["dim"]
-    angle = f"{report.best_min_angle_deg:.2f}° (cosine {rounded(report.max_cosine, 4)})"
+    angle = f"{in_degrees(report.best_min_angle_deg, 2)} (cosine {rounded(report.max_cosine, 4)})"
     where = counted(dim, "dimension")
     if report.fits_simplex:
         return f"{n:,} classes fit in {where} as a regular simplex: every two are {angle} apart."
@@ -124,9 +124,9 @@ def how_sure(report: CapacityReport) -> str:
     bound = report.bound
     if report.optimal:
         return f"Proven: the arrangement ({report.method}) attains the last bound ({bound['name']})."
-    most = f"{angle_degrees(bound['max_cosine']):.2f}°"
+    kept, most = (in_degrees(x, 2) for x in (report.best_min_angle_deg, angle_degrees(bound["max_cosine"])))
     return (
-        f"Between found and proven: the arrangement ({report.method}) keeps {report.best_min_angle_deg:.2f}°, and none "
+        f"Between found and proven: the arrangement ({report.method}) keeps {kept}, and none "
         f"keeps more than {most} ({bound['name']}). Another --seed may find a better one."
     )
 

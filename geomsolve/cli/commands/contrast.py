@@ -26,7 +26,7 @@ from geomsolve.cli.progress import one_by_one
 from geomsolve.cli.render import holds_for
 from geomsolve.questions.contrast import Contrast
 from geomsolve.registry import LOSSES
-from geomsolve.words import UNSEEN, listing, number
+from geomsolve.words import UNSEEN, in_degrees, listing, number
 
 LONGEST_NAME = 17
 """Characters of a loss in the table, beyond which it goes on in the next line."""
@@ -95,7 +95,7 @@ def sentence(report: ContrastReport) -> str:
     if not settled:
         return "None of these losses fixes the angles between these classes."
     best, worst = settled[0], settled[-1]
-    widest = f"{report.angle(best):.1f}°"
+    widest = in_degrees(report.angle(best))
     if report.verdict == "all collapse":
         return f"Every one of these losses that fixes the angles puts classes at one point: {loss_names(settled)}."
     tied = [row for row in settled if report.angle(best) - report.angle(row) < SAME]
@@ -107,7 +107,7 @@ def sentence(report: ContrastReport) -> str:
     )
     if collapsed:
         return f"{keep}; {loss_names(collapsed)} {'puts' if len(collapsed) == 1 else 'put'} classes at one point."
-    return f"{keep}; {worst.label} lets them come nearest, to {report.angle(worst):.1f}°."
+    return f"{keep}; {worst.label} lets them come nearest, to {in_degrees(report.angle(worst))}."
 
 
 def loss_names(rows: Sequence[Row]) -> str:
@@ -124,7 +124,7 @@ def setting(report: ContrastReport) -> str:
         parts.append(f"{', '.join(shared)} where a loss takes it")
     if report.problem["nonnegative"]:
         return f"{'; '.join(parts)}. Features are non-negative, so that no angle is above 90°."
-    return f"{'; '.join(parts)}. A regular simplex would have {report.simplex_angle_deg:.1f}° everywhere."
+    return f"{'; '.join(parts)}. A regular simplex would have {in_degrees(report.simplex_angle_deg)} everywhere."
 
 
 def table(report: ContrastReport) -> Table:
@@ -143,19 +143,19 @@ def table(report: ContrastReport) -> Table:
             "not solved" if row.structure is None else SHORT.get(row.structure, row.structure),
         ]
         if minority:
-            cells.append(degrees(row, row.minority_angle_deg))
-        cells += [degrees(row, row.min_angle_deg), loses(row.simplex_excess), collapses(row), wide(row)]
+            cells.append(angle_cell(row, row.minority_angle_deg))
+        cells += [angle_cell(row, row.min_angle_deg), loses(row.simplex_excess), collapses(row), wide(row)]
         made.add_row(*cells, "-" if row.failed else "yes" if row.certified else "no")
     return made
 
 
-def degrees(row: Row, value: float | None) -> str:
+def angle_cell(row: Row, value: float | None) -> str:
     """An angle in the table; open where the loss does not fix it."""
     if row.failed is not None:
         return "-"
     if not row.fixed:
         return "open"
-    return "-" if value is None else f"{value:.1f}°"
+    return "-" if value is None else in_degrees(value)
 
 
 def loses(excess: float | None) -> str:
@@ -189,7 +189,7 @@ def meaning(report: ContrastReport) -> list[str]:
         if row.classifier_angle_deg is not None:
             lines.append(
                 f"Of {row.label} the angles are those of feature means; the smallest between two classifiers is "
-                f"{row.classifier_angle_deg:.1f}°."
+                f"{in_degrees(row.classifier_angle_deg)}."
             )
     if any(row.threshold is not None for row in solved):
         lines.append("Collapse: the temperatures at which the smaller classes are one point.")

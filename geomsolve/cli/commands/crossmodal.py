@@ -25,7 +25,7 @@ from geomsolve.cli.output import Output
 from geomsolve.cli.render import chosen, colour, effort, loss_phrase, proof_lines
 from geomsolve.cli.two_sides import article, attained_lines, gap_line, price_line, whatever
 from geomsolve.questions.crossmodal import Crossmodal
-from geomsolve.words import counted, number, rounded
+from geomsolve.words import counted, in_degrees, number, rounded, signed
 
 ALL = 16
 """Points of a side up to which every one has its row; beyond, those that are alike have one together."""
@@ -172,7 +172,7 @@ def arrangement(report: CrossmodalReport) -> str:
 def angles(extreme: dict[str, float]) -> str:
     """An angle, or the range of some."""
     low, high = extreme["min_angle_deg"], extreme["max_angle_deg"]
-    return f"{high:.1f}°" if high - low < 0.05 else f"{low:.1f}° to {high:.1f}°"
+    return in_degrees(high) if high - low < 0.05 else f"{in_degrees(low)} to {in_degrees(high)}"
 
 
 def setting(report: CrossmodalReport) -> str:
@@ -211,7 +211,7 @@ def cross_grid(report: CrossmodalReport, width: int) -> Table:
         columns = [group(int(n), int(k), two) for n, k in zip(paired.second, joint.second_given, strict=True)]
         columns = [*columns, f"own {two}"]
     margin = min(max(map(len, rows)), 24)
-    cell = max(7, min(max(map(len, columns)), 14))
+    cell = max(len(signed(-1.0)), min(max(map(len, columns)), 14))
     across = chosen(len(columns), max(3, (width - margin - 1) // (cell + 1)))
     grid = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
     grid.add_column("", no_wrap=True, max_width=margin, overflow="ellipsis")
@@ -233,7 +233,7 @@ def cell_of(report: CrossmodalReport, cross: Any, a: int, b: int, width: int) ->
     if grouped and report.joint.paired.counts[a, b] == 0:
         return Text("·")
     cosine = float(cross[a, b])
-    return Text(f"{cosine:+z.4f}", style=colour(cosine))
+    return Text(signed(cosine), style=colour(cosine))
 
 
 def group(size: int, given: int, noun: str) -> str:

@@ -21,7 +21,7 @@ from geomsolve.proof.farkas import Refutation
 from geomsolve.questions.design import Design
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.spelled import command_line, written
-from geomsolve.words import left, number
+from geomsolve.words import in_degrees, left, number
 
 NOUNS = {
     "anchors": "class weights",
@@ -113,7 +113,7 @@ def sentence(report: DesignReport) -> str:
     """The answer in one sentence."""
     noun, loss, k = NOUNS[report.problem["change"]], report.problem["loss"]["name"], len(report.names)
     if report.feasible:
-        angle = f": all {k} classes at {report.structure.min_angle_deg:.1f}° from each other"
+        angle = f": all {k} classes at {in_degrees(report.structure.min_angle_deg)} from each other"
         return f"With these {noun} {loss} wants {wanted(report)}{angle if 'simplex' in wanted(report) else ''}."
     none = report.refutation
     if isinstance(none, Refutation) and none.anything:

@@ -30,7 +30,7 @@ from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.structure import angle_degrees, coinciding
 from geomsolve.losses import find_loss, make_loss
 from geomsolve.questions.imbalance import Imbalance
-from geomsolve.words import UNSEEN, counted, listing, nats, number, rounded, stakes
+from geomsolve.words import UNSEEN, counted, in_degrees, listing, nats, number, rounded, signed, stakes
 
 BENT = ("general", "symmetric by proportion")
 """Geometries that are described as a bent simplex."""
@@ -206,7 +206,7 @@ def open_angles(report: ImbalanceReport) -> str:
     most = f"at most {report.gap:.1g} nats" if report.gap > 0 else "nothing that floating-point numbers can tell"
     return (
         f"{opening} The regular simplex, to which they tend as the temperature falls, loses {most}: "
-        f"all {report.orbits.n_classes} classes at {report.structure.min_angle_deg:.1f}° from each other."
+        f"all {report.orbits.n_classes} classes at {in_degrees(report.structure.min_angle_deg)} from each other."
     )
 
 
@@ -231,12 +231,13 @@ def geometry(report: ImbalanceReport) -> str:
     if report.structure.kind == "degenerate":
         return f"Degenerate: {report.problem['loss']['name']} does not say where the classes go."
     s, k, names = report.structure, report.orbits.n_classes, report.names
+    least = f"{in_degrees(s.min_angle_deg)} (cosine {signed(s.min_cosine, sign='')})"
     loss = report.problem["loss"]["name"]
     if s.kind == "antipodal":
         return f"{loss} puts the two classes at opposite points, 180° apart."
     if s.kind == "regular simplex":
         return (
-            f"{loss} wants a regular simplex: all {k} classes at {s.min_angle_deg:.1f}° (cosine {s.min_cosine:.4f}) "
+            f"{loss} wants a regular simplex: all {k} classes at {least} "
             f"from each other{', although their sizes differ' if report.orbits.n_orbits > 1 else ''}."
         )
     if s.kind == "total collapse":
@@ -245,8 +246,8 @@ def geometry(report: ImbalanceReport) -> str:
         return f"{loss} wants an orthogonal frame: all {k} classes at 90° from each other."
     if s.kind == "equiangular":
         return (
-            f"{loss} wants all {k} classes at the same angle, {s.min_angle_deg:.1f}° (cosine {s.min_cosine:.4f}); "
-            f"a regular simplex would have {angle_degrees(simplex_cosine(k)):.1f}°."
+            f"{loss} wants all {k} classes at the same angle, {least}; "
+            f"a regular simplex would have {in_degrees(angle_degrees(simplex_cosine(k)))}."
         )
     if s.kind == "orthoplex":
         return f"{loss} wants an orthoplex: the {k} classes at 90° from each other, some of them opposite (180°)."
@@ -269,13 +270,13 @@ def geometry(report: ImbalanceReport) -> str:
     wide = extreme_pair(report.orbit_cosines, orbits.pairs, largest=False)
     narrow = extreme_pair(report.orbit_cosines, orbits.pairs, largest=True)
     digits = next((d for d in (1, 2, 3, 4) if s.max_angle_deg - s.min_angle_deg >= 2 * 0.1**d), 6)
-    low = f"{s.min_angle_deg:.{digits}f}° (between {pair(report, narrow)})"
-    high = f"{s.max_angle_deg:.{digits}f}° (between {pair(report, wide)})"
+    low = f"{in_degrees(s.min_angle_deg, digits)} (between {pair(report, narrow)})"
+    high = f"{in_degrees(s.max_angle_deg, digits)} (between {pair(report, wide)})"
     if s.kind == "dimension-limited" or report.nonnegative is not None:
         return f"{loss} wants angles from {low} to {high}."
     if report.unique is False:
         return f"angles from {low} to {high}."
-    regular = f"{angle_degrees(simplex_cosine(k)):.{digits}f}°"
+    regular = f"{in_degrees(angle_degrees(simplex_cosine(k)), digits)}"
     bent = f"Imbalance bends the simplex: {loss} wants angles from {low} to {high}, not {regular} everywhere"
     if report.bend is not None:
         return f"{bent}, {stakes(report.bend)}."

@@ -16,7 +16,7 @@ from geomsolve.cli.render import proof_lines
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.losses.parameters import SAMPLING, TEMPERATURE
 from geomsolve.questions.negatives import Negatives, answered
-from geomsolve.words import counted, left, listing, number
+from geomsolve.words import counted, in_degrees, left, listing, number
 
 LOSS_FLAGS = {"loss": "name", "temperature": "temperature", "sampling": "sampling"}
 
@@ -106,7 +106,7 @@ def table(report: NegativesReport) -> Table:
     def angles(kind: str, low: float, high: float) -> str:
         if kind == "undetermined":
             return "open"
-        return f"{angle_degrees(high):.1f}° to {angle_degrees(low):.1f}°"
+        return f"{in_degrees(angle_degrees(high))} to {in_degrees(angle_degrees(low))}"
 
     for row in report.rows:
         figures = (f"{row.risk:z.5f}", f"{row.difference:+z.5f}", number(row.lower, 4), number(row.upper, 4))

@@ -39,7 +39,7 @@ from geomsolve.questions.base import keys
 from geomsolve.questions.sweep import Sweep
 from geomsolve.questions.sweep_crossmodal import SweepCrossmodal
 from geomsolve.report import to_json
-from geomsolve.words import counted, listing, number, rounded
+from geomsolve.words import counted, in_degrees, listing, number, rounded
 
 CLASSIFIERS = (
     "Angles are those between classifiers; features: the smallest between two feature means; aligned: the mean cosine "
@@ -241,9 +241,9 @@ def sentence(report: SweepReport) -> str:
         low, high = report.rows[0]["min_angle_deg"], report.rows[-1]["min_angle_deg"]
         known = report.rows[0]["structure"] != "undetermined"
         if len(kinds) == 1:
-            angle = f"; the smallest angle is {low:.1f}°" if known else ""
+            angle = f"; the smallest angle is {in_degrees(low)}" if known else ""
             return f"At {noun} {values[0]} the geometry of {whose} is {kinds[0]}{angle}."
-        angle = f"; the smallest angle goes from {low:.1f}° to {high:.1f}°" if known else ""
+        angle = f"; the smallest angle goes from {in_degrees(low)} to {in_degrees(high)}" if known else ""
         return f"From {noun} {values[0]} to {values[-1]} the geometry of {whose} stays {kinds[0]}{angle}."
     parts = [f"{kinds[run[0]]} at {' to '.join(dict.fromkeys((values[run[0]], values[run[-1]])))}" for run in runs]
     return f"Over {noun} the geometry of {whose} is {', then '.join(parts)}."
@@ -313,7 +313,7 @@ def table(report: SweepReport) -> Table:
         lost = ["" if excess is None else f"{excess:.1e}" if excess > SAME * max(1, abs(row["value"])) else "nothing"]
         if report.of_classifiers:
             aligned = row["alignment"]
-            lost = [f"{row['feature_min_angle_deg']:.1f}°", "-" if aligned is None else f"{aligned:.4f}"]
+            lost = [in_degrees(row["feature_min_angle_deg"]), "-" if aligned is None else f"{aligned:.4f}"]
         gap = "<1e-12" if row["gap"] < 1e-12 else f"{row['gap']:.1e}"
         ranges = [Text(f"{row['widest']:.3f} {':'.join(row['widest_pair'])}")] if wide else []
         shown.add_row(number(row[name], 5), *angles, rounded(row["value"], 7), gap, *lost, *ranges, geometry)

@@ -34,7 +34,7 @@ from geomsolve.errors import InputError
 from geomsolve.questions.base import keys
 from geomsolve.questions.threshold import Threshold
 from geomsolve.questions.threshold_crossmodal import ThresholdCrossmodal
-from geomsolve.words import listing, number
+from geomsolve.words import digits_asked, listing, number
 
 NOUNS = {
     "temperature": "temperature",
@@ -46,6 +46,10 @@ NOUNS = {
 }
 
 PATHS = (*NOUNS, "bias", "noise", "classes")
+
+
+EXACT = 10
+"""Digits of a threshold that are sure without a proof in more precision."""
 
 
 @click.command("threshold", cls=Command, epilog="Example: geomsolve threshold --props 0.9,0.06,0.04 --over temperature")
@@ -66,11 +70,8 @@ PATHS = (*NOUNS, "bias", "noise", "classes")
 @either_loss_options
 @no_nonnegative_option
 @proof_option
-@click.option(
-    "--digits", type=click.IntRange(1, 200), metavar="N", help="With --proof: decimals of the threshold (default 12)."
-)
 @output_options
-def command(output: Output, proof: str | None = None, digits: int | None = None, **flags: Any) -> int:
+def command(output: Output, proof: str | None = None, **flags: Any) -> int:
     """Where do the smaller classes collapse into one point?
 
     Under imbalance a contrastive loss may put all classes but the largest at one point, where no classifier tells
@@ -82,18 +83,36 @@ def command(output: Output, proof: str | None = None, digits: int | None = None,
     apart or collapse: over temperature, bias, noise or the number of classes (--over classes, pairs of a batch).
     """
     if of_two_sides(flags):
-        for name, value in (("proof", proof), ("digits", digits)):
-            if value is not None:
-                raise InputError("thresholds of two sides are not written down as proofs; leave it out", field=name)
+        if proof is not None:
+            raise InputError("thresholds of two sides are not written down as proofs; leave it out", field="proof")
         sides = ThresholdCrossmodal(**two_sided(flags, keys(ThresholdCrossmodal)))
         output.notify(sides)
         return output.deliver(threshold_crossmodal(sides), show)
     problem = Threshold(**split_loss(flags))
     output.notify(problem)
-    if digits is not None and proof is None:
-        raise InputError("digits are those of a proof; give --proof FILE too", field="digits")
     report = threshold(problem)
-    return output.deliver(report, show, files=proof_files(proof, report, problem, digits))
+    files = proof_files(proof, report, problem, output.digits)
+    if output.digits is None or output.digits <= EXACT:
+        return output.deliver(report, show, files=files)
+    enclosed = enclosure(report, problem, output.digits)
+
+    def closely(report: ThresholdReport, screen: Console, *, quiet: bool) -> None:
+        with digits_asked(EXACT):
+            show(report, screen, quiet=quiet)
+        screen.print(enclosed)
+
+    return output.deliver(report, closely, files=files)
+
+
+def enclosure(report: ThresholdReport, problem: Threshold, digits: int) -> str:
+    """The ends of an interval that holds the threshold, proven to so many digits, in one sentence."""
+    from geomsolve.analyses.proofs import of_threshold
+
+    try:
+        (claim,) = of_threshold(report, problem, digits)["claims"]
+    except InputError as error:
+        return f"More than {EXACT} digits are not proven here: {error.message}."
+    return f"Proven to {digits} digits: it lies between {claim['low']} and {claim['high']}."
 
 
 def show(report: ThresholdReport | ThresholdCrossmodalReport, screen: Console, *, quiet: bool) -> None:
