@@ -193,10 +193,6 @@ def _unit(report: ThresholdReport) -> str:
     return "samples a batch" if report.over == "batch" else "negatives"
 
 
-EXACT = 10
-"""Digits to which thresholds are located."""
-
-
 def stages(report: ThresholdReport) -> Table:
     """Which classes share a point on which stretch of the path."""
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
