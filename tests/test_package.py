@@ -83,7 +83,8 @@ def test_wheel_and_sdist_hold_what_they_should(tmp_path):
     assert sdist.stat().st_size < 5e6
     names = set(zipfile.ZipFile(wheel).namelist())
     shipped = {p.relative_to(ROOT).as_posix() for p in (ROOT / "geomsolve").rglob("*") if "__pycache__" not in p.parts}
-    shipped = {name for name in shipped if (ROOT / name).is_file()} | {f"geomsolve/problems/{file}" for file in FILES}
+    shipped |= {f"geomsolve/{p.relative_to(ROOT).as_posix()}" for p in (ROOT / "problems").rglob("*.*")}
+    shipped = {name for name in shipped if (ROOT / name).is_file() or name.startswith("geomsolve/problems/")}
     assert {name for name in names if ".dist-info/" not in name} == shipped
     installed = tmp_path / "installed"
     zipfile.ZipFile(wheel).extractall(installed)
