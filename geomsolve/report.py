@@ -233,15 +233,16 @@ class Report:
         said: str = importlib.import_module(WORDS).page(self)
         return said
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Any = None, *, style: str = "paper", size: tuple[float, float] | None = None) -> Any:
         """The picture of the answer: a new figure of matplotlib, or drawn in the place of the axes ``ax``.
 
+        ``style``: paper, or slide with larger letters and lines; ``size``: width and height of the figure in inches.
         Raises :class:`geomsolve.InputError` without matplotlib, or where this answer has no picture.
         """
         from geomsolve.plots import check_matplotlib, draw
 
         check_matplotlib()
-        drawn = draw(self.to_dict(full=True), into=ax)
+        drawn = draw(self.to_dict(full=True), into=ax, style=style, size=size)
         if drawn is None:
             raise InputError("there is no picture of this answer")
         return drawn

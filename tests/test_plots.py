@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from geomsolve import Imbalance, InputError, plots, solve
+from geomsolve.batch.gather import gather
 from geomsolve.plots._geometry import embed
 from geomsolve.plots._style import spaced_in_log
 from geomsolve.questions.capacity import Capacity
 from geomsolve.questions.compare import Compare
 from geomsolve.questions.kinds import kinds
 from geomsolve.questions.levels import Levels
+from geomsolve.questions.realizable import Realizable
 from geomsolve.questions.sweep import Sweep
 from geomsolve.questions.threshold import Threshold
 from geomsolve.report import to_json
@@ -85,7 +87,10 @@ def test_heatmap_shows_the_gram_with_frequent_classes_first():
 )
 def test_a_title_says_a_gap_of_rounding_in_words(gap, said):
     drawn = plots.draw({**made_up(3), "value": -0.5, "gap": gap})
-    assert drawn.get_suptitle() == f"supcon, temperature 0.1: general, proven, {said}"
+    assert drawn.get_suptitle().splitlines() == [
+        f"Imbalance bends the simplex (proven, {said})",
+        "supcon, temperature 0.1; proportions 0.5, 0.333, 0.167",
+    ]
 
 
 def test_means_are_exact_where_the_rank_allows(rng):
@@ -107,8 +112,157 @@ def test_a_projection_says_that_it_is_one():
 
     assert "Class means (exact)" in titles(solve(Imbalance(props=[0.5, 0.3, 0.2])).to_dict())
     assert "Class means (exact)" in titles(solve(Imbalance(props=[0.4, 0.3, 0.2, 0.1])).to_dict())
-    ten = solve(Imbalance(props=[0.1] * 10)).to_dict()
-    assert "Class means, best projection to a plane (22% shown)" in titles(ten)
+    bent = solve(Imbalance(counts=[50, 45, 2, 1, 1], loss={"name": "supcon", "temperature": 2})).to_dict()
+    assert "Class means (a plane: 95%)" in titles(bent)
+
+
+def test_where_no_plane_shows_half_the_reach_of_each_class_is_drawn():
+    report = solve(
+        Imbalance(counts=[500, 300, 200, 100, 60, 40, 20, 10, 5, 5], loss={"name": "supcon", "temperature": 1})
+    )
+    reach = plots.draw(report.to_dict()).axes[2]
+    assert reach.get_title(loc="left") == "From nearest to farthest class"
+    off = np.degrees(np.arccos(np.clip(report.gram, -1, 1)))[~np.eye(10, dtype=bool)].reshape(10, 9)
+    bars = np.array(list(reach.collections[0].get_segments()))
+    assert bars[:, :, 1] == pytest.approx(np.column_stack([off.min(1), off.max(1)]), abs=1e-6)
+    assert np.asarray(reach.collections[1].get_offsets())[:, 1] == pytest.approx(off.mean(1), abs=1e-6)
+
+
+def test_a_thousand_classes_are_ordered_by_size_on_logarithmic_axes():
+    answer = made_up(1000)
+    heat = plots.draw(answer).axes[0]
+    assert heat.get_xscale() == "log"
+    shown = np.ma.filled(heat.collections[0].get_array(), np.nan)
+    gram = np.array([[1.0 if x is None else x for x in row] for row in answer["orbit_cosines"]])
+    assert np.isnan(shown[0, 0])  # a class of its own has no pair
+    assert shown[0, 1] == pytest.approx(gram[0, 1])
+    edges = heat.collections[0].get_coordinates()[0, :, 0].astype(int) - 1
+    a, b = slice(*edges[-2:]), slice(*edges[-3:-1])
+    assert shown[-1, -2] == pytest.approx(gram[a, b].mean())
+    inside = gram[a, a]
+    assert shown[-1, -1] == pytest.approx((inside.sum() - len(inside)) / (len(inside) * (len(inside) - 1)))
+
+
+def test_the_axis_of_angles_is_fitted_so_that_small_bends_are_seen():
+    answer = solve(Imbalance(props=[0.7, 0.2, 0.1])).to_dict()
+    low, high = plots.draw(answer).axes[-1].get_xlim()
+    angles = answer["structure"]["min_angle_deg"], answer["structure"]["max_angle_deg"]
+    assert low < angles[0] < angles[1] < high
+    assert high - low < 1.5 * (angles[1] - angles[0])
+    rows = solve(Sweep(props=[0.5, 0.3, 0.2], over={"temperature": [0.1, 0.5]})).to_dict()
+    low, high = plots.draw(rows).axes[0].get_ylim()
+    assert 20 <= high - low < 30
+
+
+def test_what_is_on_an_axis_is_not_in_the_title():
+    loss = {"name": "infonce", "temperature": 1, "negatives": 16, "form": "mean", "sampling": "supervised"}
+    drawn = plots.draw(solve(Threshold(props=[0.7, 0.2, 0.1], over="majority", loss=loss)).to_dict())
+    said, asked = drawn.get_suptitle().splitlines()
+    assert said == "Classes 2 and 3 share a point where the largest class has more than 0.7481"
+    assert asked == "infonce, temperature 1, negatives 16, sampling supervised, form mean"
+    said, asked = plots.draw(solve(Threshold(props=[0.9, 0.06, 0.04])).to_dict()).get_suptitle().splitlines()
+    assert (said, asked) == (
+        "Classes 2 and 3 share a point above temperature 1.143",
+        "supcon; proportions 0.9, 0.06, 0.04",
+    )
+    swept = plots.draw(solve(Sweep(props=[0.9, 0.06, 0.04], over={"temperature": [0.5, 1, 2]})).to_dict())
+    assert swept.get_suptitle().splitlines()[0] == "The smaller classes collapse from temperature 1.143"
+    assert "temperature" not in swept.get_suptitle().splitlines()[1]
+
+
+def test_more_than_two_hundred_pairs_are_a_density():
+    answer = {
+        "command": "compare", "problem": {"loss": {"name": "supcon"}, "within": 0.1}, "verdict": "not there yet",
+        "prediction": {"gram": simplex(30)}, "measured": {"gram": made_up_gram(30)}, "max_gram_error": 0.5,
+        "classes": [{"name": str(a)} for a in range(30)],
+    }  # fmt: skip
+    axes = plots.draw(answer).axes[0]
+    cells = axes.collections[0]
+    assert type(cells).__name__ == "PolyCollection"
+    assert np.asarray(cells.get_array()).sum() == 30 * 29 / 2
+
+
+def test_the_deciding_eigenvalue_is_magnified():
+    answer = solve(Realizable(weighting="yaware", labels=[20, 25, 30], sigma=5, temperature=0.1)).to_dict()
+    eigenvalues = plots.draw(answer).axes[1]
+    (inset,) = eigenvalues.child_axes
+    low, high = inset.get_ylim()
+    assert low < answer["target"]["min_eigenvalue"] < 0 < high < 0.01
+    assert inset.get_title(loc="left") == "near 0: smallest -0.00178"
+
+
+def outside(figure):
+    """Titles, labels and other texts of a figure that reach beyond its edge, and panel titles that overlap."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    titles = [figure._suptitle, *(axes._left_title for axes in figure.axes if axes.get_title(loc="left"))]
+    flat = [axes for axes in figure.axes if axes.name != "3d"]
+    texts = [*titles, *(text for axes in flat for text in (axes.xaxis.label, axes.yaxis.label, *axes.texts))]
+    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in texts if text.get_text().strip()]
+    whole = figure.bbox
+    cut = [name for name, box in boxes if box.x0 < -2 or box.y0 < -2 or box.x1 > whole.x1 + 2 or box.y1 > whole.y1 + 2]
+    extents = [title.get_window_extent(renderer) for title in titles]
+    return cut + [
+        f"{titles[i].get_text()} on {titles[j].get_text()}"
+        for i in range(len(titles))
+        for j in range(i)
+        if extents[i].overlaps(extents[j])
+    ]
+
+
+ONE_OF_EACH = (
+    "questions/what-to-change", "questions/how-many-fit", "trained/compare", "trained/compare-pairs",
+    "questions/which-loss", "crossmodal/gap", "rebalancing/design-a-simplex", "latents/rings-all-positives",
+    "balanced/two-classes-are-opposite", "levels/stuck-at-6.92", "negatives/two-equal-classes",
+    "realizable/yaware-ages", "spectra/no-augmentation-whitens", "thresholds/sweep-into-collapse", "crossmodal/sweep",
+    "thresholds/merging-in-stages", "crossmodal/thresholds",
+)  # fmt: skip
+"""Problems of the gallery: one of each kind but for training, which is drawn as a comparison is."""
+
+
+@pytest.mark.slow
+def test_no_title_or_label_is_cut_off_whatever_the_question():
+    seen = set()
+    for name in ONE_OF_EACH:
+        entry = gather([f"problem:{name}"])[0]
+        answer = solve(entry.problem).to_dict(full=True)
+        seen.add(entry.problem.kind)
+        assert outside(plots.draw(answer, style="slide")) == [], name  # larger letters need more room
+    assert seen == {kind for kind in kinds() if not kind.startswith("check")}
+
+
+@pytest.mark.parametrize("k", [3, 10, 100])
+def test_no_title_or_label_is_cut_off_whatever_the_number_of_classes(k):
+    assert outside(plots.draw(made_up(k))) == []
+    long = {"name": "infonce", "temperature": 0.123456, "negatives": 1000, "sampling": "supervised", "form": "mean"}
+    answer = {**made_up(k), "problem": {"loss": {**long, "hardness": 0.25, "margin": 0.5}}}
+    assert outside(plots.draw(answer, size=(7, 4))) == []
+
+
+def test_styles_and_sizes(run, tmp_path):
+    paper, slide = (plots.draw(made_up(3), style=style) for style in ("paper", "slide"))
+    assert slide._suptitle.get_fontsize() == pytest.approx(1.5 * paper._suptitle.get_fontsize())
+    assert slide.get_figwidth() > paper.get_figwidth()
+    assert plots.draw(made_up(3), size=(6, 3)).get_size_inches().tolist() == [6, 3]
+    done = run("imbalance", "--props", "0.7,0.3", "--plot", tmp_path / "a.svg", "--size", "4,2", "--quiet")
+    assert done.code == 0
+    text = (tmp_path / "a.svg").read_text()
+    assert 'width="288pt" height="144pt"' in text
+    assert "supcon, temperature 0.1; proportions 0.7, 0.3</text>" in text, "text is text"
+    for flags, said in (
+        (["--size", "4"], "--size: wanted width and height in inches, 1 to 50: 6,4; got '4'"),
+        (["--size", "4,2"], "--size: this is about a picture; name its file by --plot"),
+        (["--style", "slide"], "--style: this is about a picture; name its file by --plot"),
+    ):
+        done = run("imbalance", "--props", "0.7,0.3", *flags)
+        assert (done.code, done.stderr) == (2, f"Error: {said}\n")
+
+
+def test_pdf_text_is_text():
+    assert b"/Subtype /Type0" in plots.render(made_up(3), "pdf")  # TrueType, which editors can edit, not outlines
 
 
 def test_sweep_draws_its_rows_and_marks_collapse():

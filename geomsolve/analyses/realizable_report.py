@@ -22,6 +22,9 @@ from geomsolve.words import counted
 SHOWN = 64
 """Labels up to which matrices are part of the JSON."""
 
+MOST_SHOWN = 1000
+"""The same where everything is wanted, as for a picture."""
+
 MOST_LIFTED = 5000
 """Samples up to which a matrix of all of them is built."""
 
@@ -138,7 +141,7 @@ class RealizableReport(ProvenReport):
         plain["labels"] = [
             {"name": name, "count": int(n)} for name, n in zip(plain.pop("names"), self.orbits.sizes, strict=True)
         ]
-        if len(self.names) > SHOWN:
+        if len(self.names) > (MOST_SHOWN if detail.get("full") else SHOWN):
             del plain["wanted"], plain["attained"], plain["labels"]
         if self.ranges is not None:
             plain["ranges"] = jsonable(self.ranges.plain)

@@ -17,7 +17,7 @@ from geomsolve.cli.notes import note
 from geomsolve.cli.output import Output, debug_option, json_option, no_color_option
 from geomsolve.errors import InputError
 from geomsolve.files import refuse_overwriting
-from geomsolve.plots import check_file
+from geomsolve.plots import STYLE_NAMES, check_file, size_of
 from geomsolve.registry import LOSSES, PAIR_LOSSES, TEMPERATURE, Parameter, Registry, spelled
 from geomsolve.solvers.choose import SOLVERS
 from geomsolve.words import digits_asked
@@ -42,6 +42,10 @@ def _picture(context: click.Context, parameter: click.Parameter, path: str | Non
     return path
 
 
+def _size(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[float, float] | None:
+    return None if text is None else size_of(text)
+
+
 def output_options(function: Callable[..., int]) -> Callable[..., int]:
     """The flags on where an answer goes, passed to ``function`` as one :class:`Output`.
 
@@ -51,6 +55,9 @@ def output_options(function: Callable[..., int]) -> Callable[..., int]:
     @functools.wraps(function)
     def command(**flags: Any) -> int:
         common = {field.name: flags.pop(field.name) for field in fields(Output) if field.name in flags}
+        for name in ("style", "size"):
+            if common[name] is not None and common["plot"] is None:
+                raise InputError("this is about a picture; name its file by --plot", field=name)
         given = {name: common.get(name) or flags.get(name) for name in ("out", "csv_file", "jsonl", "plot", "proof")}
         written = tuple((name.removesuffix("_file"), path) for name, path in given.items() if path)
         refuse_overwriting(written)
@@ -61,6 +68,12 @@ def output_options(function: Callable[..., int]) -> Callable[..., int]:
     return stacked(
         click.option(
             "--plot", metavar="FILE", callback=_picture, help="Also draw the answer into FILE (png, svg or pdf)."
+        ),
+        click.option(
+            "--style", type=click.Choice(STYLE_NAMES), help="Of the picture (default paper); slide has larger letters."
+        ),
+        click.option(
+            "--size", metavar="W,H", callback=_size, help="Width and height of the picture in inches, as 6,4."
         ),
         json_option,
         click.option(

@@ -95,6 +95,8 @@ class Output:
     as_json: bool
     out: str | None
     plot: str | None
+    style: str | None
+    size: tuple[float, float] | None
     quiet: bool
     no_color: bool
     full: bool = False
@@ -122,7 +124,8 @@ class Output:
         picture = None
         if self.plot:
             suffix = check_file(self.plot)
-            picture = render(answer, suffix) or render(report.to_dict(full=True), suffix)
+            look: Any = {"style": self.style or "paper", "size": self.size}
+            picture = render(answer, suffix, **look) or render(report.to_dict(full=True), suffix, **look)
             if picture is None:
                 raise InputError("there is no picture of this answer; leave --plot out", field="plot")
         text = to_json(answer) if self.as_json or self.out else ""

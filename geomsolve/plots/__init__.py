@@ -6,6 +6,7 @@ The picture of a command is the function ``figure`` of the module here that is n
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import importlib.util
 import io
@@ -13,7 +14,7 @@ import pkgutil
 from pathlib import Path
 from typing import Any
 
-from geomsolve.errors import InputError
+from geomsolve.errors import InputError, nearest
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -40,24 +41,51 @@ def check_matplotlib(*, field: str = "") -> None:
         raise InputError("pictures need matplotlib: pip install 'geomsolve[plot]'", field=field)
 
 
-def draw(answer: dict[str, Any], into: Any = None) -> Any:
+STYLE_NAMES = ("paper", "slide")
+
+MOST_INCHES = 50.0
+
+
+def size_of(text: str) -> tuple[float, float]:
+    """Width and height in inches, as ``6,4``; InputError where they are none."""
+    parts = text.lower().replace("x", ",").split(",")
+    try:
+        width, height = map(float, parts)
+    except ValueError:
+        width = height = 0.0
+    if not (1 <= width <= MOST_INCHES and 1 <= height <= MOST_INCHES):
+        raise InputError(f"wanted width and height in inches, 1 to {MOST_INCHES:g}: 6,4; got {text!r}", field="size")
+    return width, height
+
+
+def draw(
+    answer: dict[str, Any], into: Any = None, *, style: str = "paper", size: tuple[float, float] | None = None
+) -> Any:
     """The picture of a report's JSON object, a figure; None where its command has none.
 
     With ``into``, axes of matplotlib, it is drawn in their place: the part of their figure that it takes is returned.
+    ``style``: paper, or slide with larger letters and lines.  ``size``: width and height in inches.
     """
     if answer["command"] not in pictured():
         return None
     from matplotlib import rc_context
 
-    from geomsolve.plots._style import STYLE, placed
+    from geomsolve.plots._style import STYLE, STYLES, enlarged, looking, placed
 
-    with rc_context(STYLE), placed(into):
-        return importlib.import_module(f"{__name__}.{answer['command']}").figure(answer)
+    if style not in STYLES:
+        raise InputError(f"unknown style {style!r}; {nearest(style, STYLES)}", field="style")
+    with rc_context(STYLE), placed(into), looking(dataclasses.replace(STYLES[style], size=size)):
+        drawn = importlib.import_module(f"{__name__}.{answer['command']}").figure(answer)
+        if drawn is not None:
+            enlarged(drawn)
+        return drawn
 
 
-def render(answer: dict[str, Any], suffix: str) -> bytes | None:
+def render(
+    answer: dict[str, Any], suffix: str, *, style: str = "paper", size: tuple[float, float] | None = None
+) -> bytes | None:
     """The picture as the content of a file of that format; the same answer gives the same bytes."""
-    figure = draw(answer)
+    figure = draw(answer, style=style, size=size)
     if figure is None:
         return None
     from matplotlib import rc_context

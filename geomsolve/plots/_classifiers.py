@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from geomsolve.plots._geometry import NAMED, heatmap
-from geomsolve.plots._style import BLUE, ORANGE, canvas, clipped, loss_of, proof_of
+from geomsolve.plots._style import BLUE, ORANGE, canvas, clipped, entitled, proof_of
+from geomsolve.plots._words import geometry, question
 
 
 def figure(answer: dict[str, Any]) -> Any:
@@ -39,6 +40,5 @@ def figure(answer: dict[str, Any]) -> Any:
         axes.set_xticks(places, labels, rotation=90 if max(map(len, labels)) > 2 else 0)
     else:
         axes.set_xlabel("class, most frequent first")
-    proof = proof_of(answer)
-    drawn.suptitle(f"{loss_of(answer)}: {answer['structure']['kind']}, {proof}", x=0.01, ha="left", fontsize=10)
+    entitled(drawn, f"Classifiers: {geometry(answer['structure'])} ({proof_of(answer)})", question(answer))
     return drawn

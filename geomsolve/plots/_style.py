@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -33,12 +35,33 @@ STYLE: Any = {
 }
 """matplotlib settings; text stays text in svg and pdf."""
 
-BLUE, ORANGE, GREEN, INK, FAINT = "#0072B2", "#D55E00", "#009E73", "#222222", "#9A9A9A"
+BLUE, ORANGE, GREEN, INK, FAINT, SKY = "#0072B2", "#D55E00", "#009E73", "#222222", "#9A9A9A", "#A9D3EE"
 """Okabe & Ito's colours, which readers with any colour vision tell apart."""
 
-DIVERGING, SEQUENTIAL = "RdBu_r", "cividis"
-"""Colour maps for signed quantities (0 is white) and for angles."""
+DIVERGING, SEQUENTIAL, DENSITY = "RdBu_r", "cividis", "cividis_r"
+"""Colour maps for signed quantities (0 is white), for angles, and for how many points lie somewhere."""
 
+
+@dataclass(frozen=True)
+class Look:
+    """How a picture is made: for a page or for a wall (``enlarge`` is of letters and lines, ``stretch`` of the canvas),
+    and of which ``size`` (width, height in inches) where it is not its own."""
+
+    enlarge: float = 1.0
+    stretch: float = 1.0
+    size: tuple[float, float] | None = None
+
+
+STYLES = {"paper": Look(), "slide": Look(enlarge=1.5, stretch=1.25)}
+"""Looks by name."""
+
+_LOOK: ContextVar[Look] = ContextVar("look", default=STYLES["paper"])
+
+CELL = "cell"
+"""What marks a text that has to fit into a cell: it grows as the canvas does."""
+
+LETTERS = 11.5
+"""Letters of a title that stand on an inch."""
 
 _PLACE: ContextVar[Any] = ContextVar("place", default=None)
 """The axes in whose place pictures are drawn."""
@@ -57,6 +80,42 @@ def placed(axes: Any) -> Iterator[None]:
 def in_place() -> bool:
     """Whether a picture is drawn into axes, where there is room for one panel."""
     return _PLACE.get() is not None
+
+
+@contextmanager
+def looking(look: Look) -> Iterator[None]:
+    """Pictures are made like this."""
+    token = _LOOK.set(look)
+    try:
+        yield
+    finally:
+        _LOOK.reset(token)
+
+
+def enlarged(drawn: Any) -> None:
+    """Make all letters, lines and points of a picture as large as its look wants them."""
+    from matplotlib.collections import PathCollection
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Text
+
+    factor = _LOOK.get().enlarge
+    if factor == 1.0:
+        return
+    for text in drawn.findobj(Text):
+        text.set_fontsize(text.get_fontsize() * (_LOOK.get().stretch if text.get_gid() == CELL else factor))
+    for line in drawn.findobj(Line2D):
+        line.set_linewidth(line.get_linewidth() * factor)
+        line.set_markersize(line.get_markersize() * factor)
+    for points in drawn.findobj(PathCollection):
+        points.set_sizes(points.get_sizes() * factor**2)
+
+
+def entitled(drawn: Any, *parts: str) -> None:
+    """Give a picture its title: each of the ``parts`` on lines of its own, none longer than the picture is wide."""
+    inches = drawn.bbox.width / drawn.figure.dpi
+    width = max(20, int(inches * LETTERS / _LOOK.get().enlarge))
+    lines = [line for part in parts if part for line in textwrap.wrap(part, width, break_long_words=True)]
+    drawn.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=10, linespacing=1.35)
 
 
 @cache
@@ -79,7 +138,8 @@ def canvas(size: tuple[float, float]) -> Any:
     """A new figure of so many inches, or the part of a figure in the place of given axes, which then show nothing."""
     axes = _PLACE.get()
     if axes is None:
-        return shown_figure()(figsize=size)
+        look = _LOOK.get()
+        return shown_figure()(figsize=look.size or (size[0] * look.stretch, size[1] * look.stretch))
     whole = axes.get_figure()
     spot = axes.get_subplotspec()
     if spot is None:  # axes that stand anywhere
@@ -131,6 +191,19 @@ def loss_of(answer: dict[str, Any]) -> str:
 def proof_of(answer: dict[str, Any]) -> str:
     """How sure the loss of an answer is, for a title."""
     return f"proven, {left(answer['gap'], answer.get('value') or 0.0, 1)}" if answer["certified"] else "not proven"
+
+
+def fitted(axes: Any, values: Any, *, least: float = 4.0, ends: tuple[float, float] = (0.0, 180.0)) -> None:
+    """Fit the x axis of angles in degrees to the ``values``, at least so many degrees wide, within its ``ends``."""
+    known = np.asarray(values, dtype=float)
+    known = known[np.isfinite(known)]
+    low, high = (float(known.min()), float(known.max())) if known.size else ends
+    room = 0.06 * max(high - low, least)
+    middle, half = (low + high) / 2, max(high - low, least) / 2
+    left_end, right_end = middle - half - room, middle + half + room
+    slack = 0.02 * (right_end - left_end)
+    axes.set_xlim(max(left_end, ends[0] - slack), min(right_end, ends[1] + slack))
+    axes.locator_params(axis="x", nbins=6)
 
 
 def weighting_of(answer: dict[str, Any]) -> str:

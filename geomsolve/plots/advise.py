@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, canvas, clipped, loss_of
+from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, canvas, clipped, entitled, fitted
+from geomsolve.plots._words import question
 
 MOST = 30
 """Changes that are drawn."""
@@ -38,11 +39,12 @@ def figure(answer: dict[str, Any]) -> Any:
     axes.set_yticks(range(0, -len(options), -1), [label(option["change"]) for option in options])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(-len(options) + 0.4, 0.6)
-    axes.set_xlim(-4, 184)
-    axes.set_xticks(range(0, 181, 30), [f"{x}°" for x in range(0, 181, 30)])
-    who = "two of the smaller classes" if key.startswith("minority") else "two classes"
-    axes.set_xlabel(f"smallest angle between {who}")
-    drawn.suptitle(f"{loss_of(answer)}: what each change does", x=0.01, ha="left", fontsize=10)
+    wanted = [] if answer["wanted_deg"] is None else [answer["wanted_deg"]]
+    fitted(axes, [now, *wanted, *(option[key] for option in options)], least=20.0)
+    axes.xaxis.set_major_formatter("{x:g}°")
+    who = "two smaller classes" if key.startswith("minority") else "two classes"
+    axes.set_xlabel(f"smallest angle of {who}")
+    entitled(drawn, f"What each change does: from {now:.1f}° now", question(answer))
     return drawn
 
 

@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from geomsolve.plots._geometry import CROWD, means
-from geomsolve.plots._style import BLUE, ORANGE, canvas, number
-
-SEEN = 400
-"""Points up to which the circle or sphere is drawn."""
+from geomsolve.plots._geometry import CROWD, SEEN, means
+from geomsolve.plots._style import BLUE, ORANGE, canvas, entitled, number
 
 
 def figure(answer: dict[str, Any]) -> Any:
@@ -28,7 +25,7 @@ def figure(answer: dict[str, Any]) -> Any:
     _cosines(drawn.add_subplot(grid[-1]), gram, answer["bound"])
     proof = "no arrangement has more" if answer["optimal"] else "the best found"
     heading = f"{n:,} classes, dimension {dim:,}: smallest angle {answer['best_min_angle_deg']:.2f}°, {proof}"
-    drawn.suptitle(heading, x=0.01, ha="left", fontsize=10)
+    entitled(drawn, heading)
     return drawn
 
 
@@ -42,6 +39,7 @@ def _cosines(axes: Any, gram: Any, bound: dict[str, Any]) -> None:
                  label=f"largest cosine at least {number(limit)} ({bound['name']})")  # fmt: skip
     axes.set_xlabel("pair, closest first")
     axes.set_ylabel("cosine")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.get_major_locator().set_params(integer=True, nbins=6)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_ylim(-1.05, max(1.05 * limit, float(cosines[0]), 0) + 0.1)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2)

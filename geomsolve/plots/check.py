@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 
 from geomsolve.plots._geometry import OPEN, agreement
-from geomsolve.plots._style import canvas, loss_of, number, weighting_of
+from geomsolve.plots._style import canvas, entitled, number, weighting_of
+from geomsolve.plots._words import question
+
+VERDICTS = {"agrees": "Gradient descent ends where the proof says"}
 
 
 def figure(answer: dict[str, Any]) -> Any:
@@ -21,6 +24,6 @@ def figure(answer: dict[str, Any]) -> Any:
     agreement(axes, predicted, reached, ("reached", noun), one_of_many=one_of_many)
     off = f"orange: largest difference {number(answer['max_gram_error'], 2)}"
     axes.set_title(OPEN if one_of_many else off, fontsize=8)
-    subject = loss_of(answer) if "loss" in answer["problem"] else weighting_of(answer)
-    drawn.suptitle(f"{subject}: {answer['verdict']}", x=0.01, ha="left", fontsize=10)
+    subject = question(answer) if "loss" in answer["problem"] else weighting_of(answer)
+    entitled(drawn, VERDICTS.get(answer["verdict"], f"Gradient descent: {answer['verdict']}"), subject)
     return drawn

@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 
 from geomsolve.plots._geometry import OPEN, agreement
-from geomsolve.plots._style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, clipped, loss_of, number
+from geomsolve.plots._style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, clipped, entitled, number
+from geomsolve.plots._words import question
+
+SAID = {
+    "matches": "The encoder has the predicted geometry",
+    "loose": "The loss does not fix these angles, and the encoder is at its optimum",
+    "not there yet": "Not there yet: the loss can still fall",
+    "another geometry": "Another geometry than the one predicted",
+    "dimension": "Too few dimensions for the predicted geometry",
+}
+"""Verdicts in words."""
 
 
 def figure(answer: dict[str, Any]) -> Any:
@@ -31,8 +41,8 @@ def figure(answer: dict[str, Any]) -> Any:
         axes.fill_between(ends, ends - within, ends + within, color=FAINT, alpha=0.2, linewidth=0, zorder=0)
         names = " / ".join(clipped(answer["classes"][a]["name"]) for a in pair)
         error = number(answer["max_gram_error"], 2)
-        axes.set_title(f"shaded: within {number(within)}; orange: largest difference {error}, {names}", fontsize=8)
-    drawn.suptitle(f"{loss_of(answer)}: {answer['verdict']}", x=0.01, ha="left", fontsize=10)
+        axes.set_title(f"shaded: within {number(within)}\norange: largest difference {error}, {names}", fontsize=8)
+    entitled(drawn, SAID.get(answer["verdict"], answer["verdict"]), question(answer))
     return drawn
 
 
@@ -64,8 +74,8 @@ def curve(answer: dict[str, Any]) -> Any:
     last = (
         "the loss does not fix the angles" if one_of_many else f"dotted: within {number(answer['problem']['within'])}"
     )
-    axes.set_title(f"last: {answer['verdict']}; {last}", fontsize=8)
-    drawn.suptitle(loss_of(answer), x=0.01, ha="left", fontsize=10)
+    axes.set_title(last, fontsize=8)
+    entitled(drawn, f"Last checkpoint: {SAID.get(answer['verdict'], answer['verdict'])}", question(answer))
     return drawn
 
 
@@ -85,7 +95,7 @@ def sides(answer: dict[str, Any]) -> Any:
     axes.set_yticks(range(len(rows)), list(rows))
     axes.set(xlim=(-1.05, 2.05), ylim=(2.5, -0.5), xlabel="cosine, or distance of the means")
     axes.legend(loc="lower right")
-    drawn.suptitle(f"{loss_of(answer)}: {answer['verdict']}", x=0.01, ha="left", fontsize=10)
+    entitled(drawn, SAID.get(answer["verdict"], answer["verdict"]), question(answer))
     return drawn
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, canvas, clipped, logarithmic
+from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, canvas, clipped, entitled, fitted, logarithmic
+from geomsolve.plots._words import classes
 
 SMALLEST = 1e-9
 """Nats below which a loss is drawn at the edge."""
@@ -32,12 +33,13 @@ def figure(answer: dict[str, Any]) -> Any:
     axes.tick_params(axis="y", length=0)
     costs.tick_params(axis="y", length=0)
     axes.set_ylim(-len(rows) + 0.4, 0.6)
-    axes.set_xlim(-4, 184)
-    axes.set_xticks(range(0, 181, 30), [f"{x}°" for x in range(0, 181, 30)])
+    both = [row[key] for row in rows for key in ("min_angle_deg", "minority_angle_deg") if row[key] is not None]
+    fitted(axes, [*both, answer["simplex_angle_deg"]], least=20.0)
+    axes.xaxis.set_major_formatter("{x:g}°")
     axes.set_xlabel("smallest angle" + ("; small dots: of the smaller classes" if minority else ""))
     logarithmic(costs, "x")
     costs.set_xlim(SMALLEST, 10)
     costs.set_xticks([1e-9, 1e-6, 1e-4, 1e-2, 1], ["≤1e-9", "1e-6", "1e-4", "0.01", "1"])
     costs.set_xlabel("a simplex loses, nats")
-    drawn.suptitle("The same classes under several losses", x=0.01, ha="left", fontsize=10)
+    entitled(drawn, f"The same classes under {len(rows)} losses", classes(answer))
     return drawn

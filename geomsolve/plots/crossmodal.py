@@ -8,13 +8,24 @@ import numpy as np
 
 from geomsolve.gram.types import FloatArray
 from geomsolve.plots._geometry import NAMED, WRITTEN, embed, labelled
-from geomsolve.plots._style import BLUE, DIVERGING, FAINT, INK, ORANGE, canvas, clipped, loss_of, number, proof_of
+from geomsolve.plots._style import (
+    BLUE,
+    CELL,
+    DIVERGING,
+    FAINT,
+    INK,
+    ORANGE,
+    canvas,
+    clipped,
+    entitled,
+    number,
+    proof_of,
+)
+from geomsolve.plots._words import question
 
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``crossmodal`` answer; of one stored without its cosines their ranges alone."""
-    proof = proof_of(answer)
-    title = f"{loss_of(answer)}: {answer['structure']['kind']}, {proof}"
     priced = answer["modality_gap"]["curve"] is not None
     if answer["cross"] is None:
         drawn = canvas((5.4 + 3.6 * priced, 2.6))
@@ -29,8 +40,20 @@ def figure(answer: dict[str, Any]) -> Any:
         points(drawn.add_subplot(grid[1]), gram, first.shape[0], answer)
     if priced:
         gap_price(drawn.add_subplot(grid[-1]), answer["modality_gap"])
-    drawn.suptitle(title, x=0.01, ha="left", fontsize=10)
+    entitled(drawn, f"{_answer(answer)} ({proof_of(answer)})", question(answer))
     return drawn
+
+
+def _answer(answer: dict[str, Any]) -> str:
+    """How the two sides stand, in words."""
+    one, two = answer["nouns"]
+    said = {
+        "tied": f"Every {one} lies on its own {two}",
+        "apart": f"{one.capitalize()}s and {two}s are apart",
+        "antipodal": f"All {one}s at one point, all {two}s at the opposite one",
+    }
+    kind = str(answer["structure"]["kind"])
+    return said.get(kind, kind[:1].upper() + kind[1:])
 
 
 def heatmap(axes: Any, cross: FloatArray, answer: dict[str, Any]) -> None:
@@ -43,7 +66,7 @@ def heatmap(axes: Any, cross: FloatArray, answer: dict[str, Any]) -> None:
     axes.tick_params(length=0)
     axes.set(title=f"Cosine of {one} (down) and {two} (across)", xlabel=two, ylabel=one)
     rows, columns = cross.shape
-    names = [clipped(name) for name in answer["names"]]
+    names = [clipped(name) for name in answer["names"] or map(str, range(1, rows + 1))]
     if rows <= NAMED:
         axes.set_yticks(range(rows), names)
     if columns <= NAMED:
@@ -51,7 +74,7 @@ def heatmap(axes: Any, cross: FloatArray, answer: dict[str, Any]) -> None:
     if max(rows, columns) <= WRITTEN:
         for (i, j), value in np.ndenumerate(cross):
             ink = "white" if abs(value) > 0.65 else INK
-            axes.text(j, i, f"{value:z.2f}", ha="center", va="center", color=ink, fontsize=7)
+            axes.text(j, i, f"{value:z.2f}", ha="center", va="center", color=ink, fontsize=7, gid=CELL)
 
 
 def points(axes: Any, gram: FloatArray, n_first: int, answer: dict[str, Any]) -> None:
@@ -67,8 +90,7 @@ def points(axes: Any, gram: FloatArray, n_first: int, answer: dict[str, Any]) ->
     axes.scatter(*y.T, s=34, facecolors="none", edgecolors=ORANGE, linewidth=1.2, zorder=4, label=f"{two}s")
     if n_first <= NAMED:
         labelled(axes, x, answer["names"])
-    exact = share > 1 - 1e-9
-    shown = "exact" if exact else f"best projection to a plane, {share:.0%} shown"
+    shown = "exact" if share > 1 - 1e-9 else f"a plane: {share:.0%}"
     axes.set_title(f"Modality gap {number(answer['modality_gap']['value'], 3)} ({shown})")
     axes.legend(loc="lower center", ncol=2, bbox_to_anchor=(0.5, -0.08))
     axes.set(aspect="equal", xlim=(-1.6, 1.6), ylim=(-1.35, 1.35))

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from geomsolve.plots._style import BLUE, DIVERGING, FAINT, GREEN, canvas, clipped, loss_of, number
+from geomsolve.plots._style import BLUE, DIVERGING, FAINT, GREEN, canvas, clipped, entitled, number
+from geomsolve.plots._words import question
 
 SHOWN = 40
 """Classes up to which each has its name."""
@@ -34,8 +35,13 @@ def figure(answer: dict[str, Any]) -> Any:
     else:
         shares = [each["proportion"] for each in answer["classes"]]
         _bars(axes, {"share": shares, **(weights if change == "both" else {change: weights})}, names)
-    target = {True: "the target is optimal", False: "no such weights; nearest found", None: "not found; nearest found"}
-    drawn.suptitle(f"{loss_of(answer)}: {target[answer['feasible']]}", x=0.01, ha="left", fontsize=10)
+    what = "margins" if change == "margins" else "weights"
+    target = {
+        True: f"With these {what} the target is the optimum",
+        False: f"No {what} make the target the optimum; the nearest found",
+        None: f"No {what} found that make the target the optimum; the nearest",
+    }
+    entitled(drawn, target[answer["feasible"]], question(answer))
     if answer["nearest"] is not None:
         axes.set_title(f"every cosine within {number(answer['nearest']['max_gram_error'], 2)} of the target")
     return drawn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from geomsolve.plots._style import BLUE, GREEN, INK, ORANGE, canvas, number
+from geomsolve.plots._style import BLUE, GREEN, INK, ORANGE, canvas, entitled, number
 
 
 def figure(answer: dict[str, Any]) -> Any:
@@ -28,5 +28,5 @@ def figure(answer: dict[str, Any]) -> Any:
     problem = answer["problem"]
     loss = "support-corrected InfoNCE" if problem["corrected"] else "InfoNCE"
     axes.set_title(f"{loss}, temperature {number(problem['temperature'])}, kappa {number(problem['kappa'])}")
-    drawn.suptitle(f"Diversity condition {answer['verdict']}", x=0.01, ha="left", fontsize=10)
+    entitled(drawn, f"Diversity condition {answer['verdict']}")
     return drawn

@@ -9,7 +9,8 @@ import numpy as np
 from geomsolve.plots import _classifiers
 from geomsolve.plots._geometry import heatmap, means, pair_angles
 from geomsolve.plots._ranges import bars
-from geomsolve.plots._style import canvas, in_place, loss_of, proof_of
+from geomsolve.plots._style import canvas, entitled, in_place, proof_of
+from geomsolve.plots._words import geometry, question
 
 
 def figure(answer: dict[str, Any]) -> Any:
@@ -36,7 +37,5 @@ def figure(answer: dict[str, Any]) -> Any:
         bars(third, answer["ranges"], gram, names)
     else:
         pair_angles(third, gram, names)
-    proof = proof_of(answer)
-    kind = answer["structure"]["kind"].replace("undetermined", "angles not determined")
-    drawn.suptitle(f"{loss_of(answer)}: {kind}, {proof}", x=0.01, ha="left", fontsize=10)
+    entitled(drawn, f"{geometry(answer['structure'])} ({proof_of(answer)})", question(answer))
     return drawn

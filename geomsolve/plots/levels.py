@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from geomsolve.plots._style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, loss_of, number
+from geomsolve.plots._style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, entitled, number
+from geomsolve.plots._words import question
 
 
 def figure(answer: dict[str, Any]) -> Any:
@@ -36,5 +37,9 @@ def figure(answer: dict[str, Any]) -> Any:
     axes.set_xlim(low - 0.04 * width, high + 0.14 * width)
     axes.set_ylim(-len(levels) + 0.4, 0.6)
     axes.set_xlabel("loss value; shaded from the optimum to total collapse")
-    drawn.suptitle(loss_of(answer), x=0.01, ha="left", fontsize=10)
+    position = answer.get("position")
+    place = "" if position is None else f"Yours stands at {position:.0%} of the way from the optimum to total collapse"
+    if position is not None and position < 0:
+        place = "Yours is below the optimum: it was not measured as these levels are"
+    entitled(drawn, place, question(answer))
     return drawn

@@ -6,18 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, angles, canvas, loss_of
+from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, angles, canvas, entitled
+from geomsolve.plots._words import question
 
 
 def figure(answer: dict[str, Any]) -> Any:
     """The picture of a ``negatives`` answer: limit - R(k) between its bounds, and the range of angles, over k."""
+    from matplotlib.ticker import SymmetricalLogLocator
+
     rows = answer["rows"]
     k = [row["negatives"] for row in rows]
     least = answer["least_negatives"]
     drawn = canvas((9, 3.6))
     left, right = drawn.subplots(1, 2)
 
-    shown = 1e30  # bounds beyond it would leave no room for the curve
+    shown = 100 * max(1.0, *(abs(row["difference"]) for row in rows))  # beyond, bounds leave no room for the curve
     upper = [min(float(row["upper"]), shown) for row in rows]
     lower = [row["lower"] for row in rows]
     left.fill_between(k, lower, upper, color=FAINT, alpha=0.25, linewidth=0)
@@ -32,6 +35,8 @@ def figure(answer: dict[str, Any]) -> Any:
         text = f"within {least['accuracy']:g}: {least['exact']:,} negatives"
         left.axvline(least["exact"], color=ORANGE, linewidth=1, linestyle=":", label=text)
     left.set_yscale("symlog", linthresh=max(least["accuracy"], 1e-6))
+    left.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=max(least["accuracy"], 1e-6)))
+    left.yaxis.get_major_locator().set_params(numticks=7)
     left.set_ylim(bottom=2 * min(-least["accuracy"], *lower))
     left.set_ylabel("limit - R(k), nats")
     left.set_title("Loss: how far from infinitely many negatives")
@@ -48,5 +53,7 @@ def figure(answer: dict[str, Any]) -> Any:
     for axes in (left, right):
         axes.set_xscale("log")
         axes.set_xlabel("negatives k")
-    drawn.suptitle(f"{loss_of(answer)}: k random negatives", x=0.01, ha="left", fontsize=10)
+    exact = least["exact"]
+    enough = "" if exact is None else f": {exact:,} are within {least['accuracy']:g} nats of infinitely many"
+    entitled(drawn, f"How many random negatives are enough{enough}", question(answer))
     return drawn

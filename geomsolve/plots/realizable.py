@@ -9,8 +9,19 @@ import numpy as np
 
 from geomsolve.gram.edm import centred
 from geomsolve.gram.types import FloatArray
-from geomsolve.plots._geometry import NAMED, embed, means
-from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, canvas, clipped, in_place, weighting_of
+from geomsolve.plots._geometry import NAMED, crowd, embed, means
+from geomsolve.plots._style import BLUE, FAINT, INK, ORANGE, canvas, clipped, entitled, in_place, number, weighting_of
+from geomsolve.words import counted
+
+HIDDEN = 0.05
+"""Size of an eigenvalue, against the largest, below which it cannot be seen beside it."""
+
+SAID = {
+    "realizable": "Realizable: an embedding attains every wanted value",
+    "inconsistent": "Inconsistent: no embedding attains what is wanted",
+    "degenerate": "Degenerate: some weights are 0, so that only a limit would attain what is wanted",
+}
+"""Verdicts in words."""
 
 
 def figure(answer: dict[str, Any]) -> Any:
@@ -37,7 +48,8 @@ def figure(answer: dict[str, Any]) -> Any:
         means(drawn, grid[2], attained, names, int(np.sum(spectrum > 1e-6 * len(names))), "Labels")
     else:
         _plane(drawn.add_subplot(grid[2]), attained, names)
-    drawn.suptitle(f"{weighting_of(answer)}: {answer['verdict']}", x=0.01, ha="left", fontsize=10)
+    said = SAID.get(answer["verdict"], answer["verdict"])
+    entitled(drawn, said, f"{weighting_of(answer)}; {counted(len(names), 'label')}")
     return drawn
 
 
@@ -65,9 +77,10 @@ def _pairs(axes: Any, wanted: FloatArray | None, attained: FloatArray | None, qu
     if not known.any():
         axes.text(0.5, 0.5, "no finite value is wanted", ha="center", transform=axes.transAxes, color=INK)
         return
-    both = [min(x[known].min(), y[known].min()), max(x[known].max(), y[known].max())]
+    x, y = x[known], y[known]
+    both = [float(min(x.min(), y.min())), float(max(x.max(), y.max()))]
     axes.plot(both, both, color=FAINT, linewidth=0.8, zorder=1)
-    axes.scatter(x, y, s=16, color=BLUE, linewidth=0, zorder=2, alpha=0.8)
+    crowd(axes, x, y, both)
     axes.locator_params(nbins=5)
     axes.annotate(
         "as wanted", (both[1], both[1]), (-4, -10), textcoords="offset points", ha="right", fontsize=8, color=INK
@@ -75,7 +88,7 @@ def _pairs(axes: Any, wanted: FloatArray | None, attained: FloatArray | None, qu
 
 
 def _eigenvalues(axes: Any, wanted: FloatArray | None, attained: FloatArray | None) -> None:
-    axes.set_title("Eigenvalues; points can have no negative ones")
+    axes.set_title("Eigenvalues; none may be below 0")
     axes.axhline(0, color=INK, linewidth=0.8)
     for matrix, name, marker, colour in ((wanted, "wanted", "o", BLUE), (attained, "attained", "x", INK)):
         if matrix is None or not np.all(np.isfinite(matrix)):
@@ -89,10 +102,33 @@ def _eigenvalues(axes: Any, wanted: FloatArray | None, attained: FloatArray | No
         axes.scatter(place[below], values[below], marker=marker, s=24, color=ORANGE, linewidth=1.2, zorder=3)
         if below.any():
             axes.vlines(place[below], 0, values[below], color=ORANGE, linewidth=1.0)
+    _decider(axes, wanted)
     axes.set_xlabel("number, largest first")
     axes.xaxis.get_major_locator().set_params(integer=True)
     if axes.get_legend_handles_labels()[1]:
         axes.legend(loc="upper right")
+
+
+def _decider(axes: Any, wanted: FloatArray | None) -> None:
+    """The smallest wanted eigenvalue, magnified, where it is below 0 and too small to be seen among the others."""
+    if wanted is None or not np.all(np.isfinite(wanted)):
+        return
+    values = np.linalg.eigvalsh(_gram(wanted))[::-1]
+    least, largest = float(values[-1]), float(np.abs(values).max())
+    if not -HIDDEN * largest < least < -1e-9 * largest:
+        return
+    near = np.flatnonzero(np.abs(values) <= 4 * abs(least))
+    magnified = axes.inset_axes((0.42, 0.3, 0.55, 0.38))
+    magnified.axhline(0, color=INK, linewidth=0.6)
+    below = values[near] < -1e-9 * largest
+    magnified.vlines(near[below] + 1, 0, values[near][below], color=ORANGE, linewidth=1.0)
+    magnified.scatter(near + 1, values[near], s=18, linewidth=0, c=np.where(below, ORANGE, BLUE), zorder=3)
+    magnified.set_title(f"near 0: smallest {number(least, 3)}", fontsize=8)
+    magnified.set_ylim(1.5 * least, max(1.5 * abs(least), 1.2 * float(values[near].max())))
+    magnified.tick_params(labelsize=7)
+    magnified.set_xlim(near[0] + 0.4, near[-1] + 1.6)
+    magnified.set_xticks(sorted({int(near[0]) + 1, int(near[-1]) + 1}))
+    magnified.locator_params(axis="y", nbins=3)
 
 
 def _plane(axes: Any, distances: FloatArray, names: Sequence[str]) -> None:
@@ -103,9 +139,7 @@ def _plane(axes: Any, distances: FloatArray, names: Sequence[str]) -> None:
     for point, name in zip(points, names, strict=True) if len(names) <= NAMED else ():
         axes.annotate(clipped(name), point, (5, 5), textcoords="offset points", fontsize=8, color=INK)
     exact = share > 1 - 1e-6
-    axes.set_title(
-        "Labels in the plane (exact)" if exact else f"Labels, best projection to a plane ({share:.0%} shown)"
-    )
+    axes.set_title("Labels in the plane (exact)" if exact else f"Labels (a plane: {share:.0%})")
     axes.set_aspect("equal")
     axes.set_xlim(-1.6, 1.6)
     axes.set_ylim(-1.35, 1.35)

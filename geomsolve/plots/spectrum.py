@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from geomsolve.plots._style import BLUE, FAINT, GREEN, ORANGE, canvas, number, spaced_in_log
+from geomsolve.plots._style import BLUE, FAINT, GREEN, ORANGE, canvas, entitled, number, spaced_in_log
 
 
 def figure(answer: dict[str, Any]) -> Any:
@@ -24,7 +24,7 @@ def figure(answer: dict[str, Any]) -> Any:
             top.set_yscale("log")
     top.set_ylabel("part of the power")
     top.legend()
-    top.set_title("A frequency survives where augmentations change less of it than the water level")
+    top.set_title("What augmentations change, and the level below which it survives")
 
     bottom.vlines(frequencies, 0, allocation, color=BLUE, linewidth=max(0.5, min(6.0, 250 / frequencies.size)))
     bottom.set_ylabel("feature power", color=BLUE)
@@ -42,5 +42,5 @@ def figure(answer: dict[str, Any]) -> Any:
     for axes in (top, bottom):
         axes.grid(axis="x", color=FAINT, alpha=0.2)
     kept, n = len(answer["surviving"]), frequencies.size
-    drawn.suptitle(f"{kept:,} of {n:,} frequencies survive", x=0.01, ha="left", fontsize=10)
+    entitled(drawn, f"{kept:,} of {n:,} frequencies survive")
     return drawn

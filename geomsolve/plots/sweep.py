@@ -13,11 +13,16 @@ from geomsolve.plots._style import (
     ORANGE,
     SEQUENTIAL,
     canvas,
+    entitled,
     logarithmic,
-    loss_of,
     number,
     spaced_in_log,
 )
+from geomsolve.plots._words import question
+from geomsolve.words import counted
+
+NARROW = 20.0
+"""Degrees that the axis of angles spans at least: less is hardly seen in training."""
 
 
 def figure(answer: dict[str, Any]) -> Any:
@@ -38,9 +43,29 @@ def _points(answer: dict[str, Any]) -> str:
     return "classifiers" if "feature_min_angle_deg" in answer["rows"][0] else "classes"
 
 
-def _title(answer: dict[str, Any]) -> str:
-    loss = {key: value for key, value in answer["problem"]["loss"].items() if key not in answer["over"]}
-    return loss_of({"problem": {"loss": loss}})
+def _said(answer: dict[str, Any]) -> str:
+    """What happens along the way, in words."""
+    rows = answer["rows"]
+    if "nouns" in answer:
+        tied, (one, two) = sum(row["tied"] for row in rows), answer["nouns"]
+        return f"{one.capitalize()}s and {two}s coincide at {tied:,} of {counted(len(rows), 'point')}"
+    marks = (answer["collapse"] or []) if len(answer["over"]) == 1 else []
+    places = [mark[name] for mark in marks for name in answer["over"]]
+    if len(places) == 1 and isinstance(places[0], (int, float)):
+        (name,) = answer["over"]
+        what = "Classes merge" if marks[0].get("structure") == "minority collapse" else "The smaller classes collapse"
+        return f"{what} {'from' if marks[0]['collapsed_above'] else 'up to'} {_label(name)} {number(places[0])}"
+    merged = sum(row["structure"] in ("minority collapse", "total collapse") for row in rows)
+    if merged:
+        return f"Classes coincide at {merged:,} of {counted(len(rows), 'point')}"
+    low, high = ([_shown(row, key) for row in rows] for key in ("min_angle_deg", "max_angle_deg"))
+    if not np.any(np.isfinite(low)):
+        return "The loss does not fix the angles"
+    return f"No classes coincide: angles from {np.nanmin(low):.1f}° to {np.nanmax(high):.1f}°"
+
+
+def _title(drawn: Any, answer: dict[str, Any]) -> None:
+    entitled(drawn, _said(answer), question(answer, tuple(answer["over"])))
 
 
 def _shown(row: dict[str, Any], angle: str) -> float:
@@ -53,7 +78,7 @@ def _curves(answer: dict[str, Any]) -> Any:
     (name,) = answer["over"]
     rows = sorted((row for row in answer["rows"] if isinstance(row[name], (int, float))), key=lambda row: row[name])
     x = [row[name] for row in rows]
-    drawn = canvas((6.5, 4.4))
+    drawn = canvas((6.5, 5.0))
     upper, lower = drawn.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
     curves = (("max_angle_deg", "largest", GREEN, "-"), ("min_angle_deg", "smallest", BLUE, "-"),
               ("rarest_angle_deg", "two rarest classes", INK, (0, (1, 1.5))))  # fmt: skip
@@ -62,10 +87,12 @@ def _curves(answer: dict[str, Any]) -> Any:
     if "feature_min_angle_deg" in answer["rows"][0]:
         shown = [_shown(row, "feature_min_angle_deg") for row in rows]
         upper.plot(x, shown, color=BLUE, linestyle=(0, (4, 2)), label="smallest, feature means")
-    upper.set_ylabel(f"angle between {_points(answer)}, degrees")
-    upper.set_ylim(-4, 184)
-    upper.set_yticks([0, 60, 90, 120, 180])
-    upper.legend(loc="best")
+    upper.set_ylabel(f"angle of {_points(answer)}, degrees")
+    known = [y for line in upper.get_lines() for y in line.get_ydata() if np.isfinite(y)]
+    if known:
+        middle, half = (max(known) + min(known)) / 2, max(max(known) - min(known), NARROW) / 2
+        upper.set_ylim(max(-4, middle - 1.08 * half), min(184, middle + 1.08 * half))
+    upper.legend(loc="lower center", bbox_to_anchor=(0.5, 1.06), ncols=4)
     lower.plot(x, [row["value"] for row in rows], color=BLUE)
     lower.set_ylabel("optimal loss, nats")
     lower.set_xlabel(_label(name))
@@ -90,7 +117,7 @@ def _curves(answer: dict[str, Any]) -> Any:
             f"{word} {number(place)}", (place, 1.0), (0, 3), xycoords=("data", "axes fraction"),
             textcoords="offset points", ha="center", color=ORANGE, fontsize=8,
         )  # fmt: skip
-    drawn.suptitle(_title(answer), x=0.01, ha="left", fontsize=10)
+    _title(drawn, answer)
     return drawn
 
 
@@ -124,19 +151,22 @@ def _phases(answer: dict[str, Any]) -> Any:
         logarithmic(axes, "x")
     if len(y) > 1 and spaced_in_log(y):
         logarithmic(axes, "y")
+    from matplotlib.patheffects import withStroke
+
     marks = sorted((change[across], change[down]) for change in answer["collapse"] or [])
     if marks:
         limits = axes.get_xlim(), axes.get_ylim()
         axes.plot(*zip(*marks, strict=True), color=ORANGE, marker="o", markersize=2.5, linewidth=1.4)
         a, b = marks[len(marks) // 2]
         axes.annotate(
-            "collapse sets in", (a, b), (6, 6), textcoords="offset points", color="white", fontsize=8, weight="bold"
-        )
+            "collapse sets in", (a, b), (6, 6), textcoords="offset points", color="white", fontsize=8, weight="bold",
+            path_effects=[withStroke(linewidth=2, foreground=INK)],
+        )  # fmt: skip
         axes.set_xlim(limits[0])
         axes.set_ylim(limits[1])
     axes.set_xlabel(_label(across))
     axes.set_ylabel(_label(down))
-    drawn.suptitle(_title(answer), x=0.01, ha="left", fontsize=10)
+    _title(drawn, answer)
     return drawn
 
 
@@ -154,11 +184,13 @@ def _sides(answer: dict[str, Any]) -> Any:
         upper.plot([r[name] for r in tied], [r["modality_gap"] for r in tied], "o", color=line.get_color(), ms=3)
         own = [row["partner_angle_deg"] for row in rows]
         lower.plot(x, [float("nan") if angle is None else angle for angle in own], color=line.get_color())
-    upper.set_ylabel("modality gap (dots: coincide)")
+    upper.set_ylabel("modality gap")
+    upper.set_title(f"Dots: {one}s and {two}s coincide", fontsize=8)
     upper.set_ylim(-0.05, 2.05)
-    lower.set_ylabel(f"{one} to own {two}, degrees")
+    lower.set_ylabel("degrees apart")
+    lower.set_title(f"From each {one} to its own {two}", fontsize=8)
     lower.set_xlabel(_label(name))
     if second:
         upper.legend(title=_label(second[0]), loc="best")
-    drawn.suptitle(_title(answer), x=0.01, ha="left", fontsize=10)
+    _title(drawn, answer)
     return drawn
