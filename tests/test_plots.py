@@ -218,7 +218,7 @@ ONE_OF_EACH = (
     "questions/which-loss", "crossmodal/gap", "rebalancing/design-a-simplex", "latents/rings-all-positives",
     "balanced/two-classes-are-opposite", "levels/stuck-at-6.92", "negatives/two-equal-classes",
     "realizable/yaware-ages", "spectra/no-augmentation-whitens", "thresholds/sweep-into-collapse", "crossmodal/sweep",
-    "thresholds/merging-in-stages", "crossmodal/thresholds",
+    "thresholds/supcon-majority", "crossmodal/thresholds",
 )  # fmt: skip
 """Problems of the gallery: one of each kind but for training, which is drawn as a comparison is."""
 
