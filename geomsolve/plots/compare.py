@@ -117,6 +117,6 @@ def curves(answer: dict[str, Any]) -> Any:
     axes.set_xticks(place, [clipped(each["read"]["embeddings"], 12) for each in found], rotation=30, ha="right")
     axes.set_ylabel("cosine, or distance of the means")
     axes.legend()
-    axes.set_title(f"last: {answer['verdict']}; dotted: predicted", fontsize=8)
-    drawn.suptitle(loss_of(answer), x=0.01, ha="left", fontsize=10)
+    axes.set_title("dotted: predicted", fontsize=8)
+    entitled(drawn, f"Last checkpoint: {SAID.get(answer['verdict'], answer['verdict'])}", question(answer))
     return drawn
