@@ -58,8 +58,8 @@ def parameters(choice: Any) -> list[str]:
         if isinstance(default, float):
             default = spelled(default)
         flags = ", ".join(f"`{flag}`" for flag in declared.flags)
-        rows.append((flags, f"`{name}`", declared.values.wanted, "" if default is None else default, declared.help))
-    return table(("flag", "key", "values", "default", "meaning"), rows) if rows else ["It takes no parameters."]
+        rows.append((flags, declared.values.wanted, "" if default is None else default, declared.help))
+    return table(("flag", "values", "default", "meaning"), rows) if rows else ["It takes no parameters."]
 
 
 def also(choice: Any) -> str:
@@ -78,7 +78,8 @@ def losses() -> str:
     from geomsolve.registry import LOSSES, PAIR_LOSSES
 
     lines = ["# Losses", "", "For `--loss` on the command line, `loss:` in a problem file and `loss=` in Python."]
-    lines += ["Capital letters and signs in names count for nothing.", ""]
+    lines += ["Capital letters and signs in names count for nothing. In files and in Python a parameter is called as its"]
+    lines += ["flag, with _ for - between words: `uniform_t`.", ""]
     lines += [" · ".join(f"[{name}](#{name})" for name in sorted({**LOSSES, **PAIR_LOSSES})), ""]
     for name, cls in sorted(LOSSES.items()):
         others = [f"`{alias.name}`: {alias.summary}." for alias in cls.aliases]

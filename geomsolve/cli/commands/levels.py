@@ -115,7 +115,12 @@ def of_whom(report: LevelsReport) -> str:
 def setting(report: LevelsReport) -> str:
     """What was asked, with everything that sets the scale."""
     problem = report.problem
-    parts = [loss_phrase(problem["loss"])]
+    loss = dict(problem["loss"])
+    if report.instances:
+        loss.pop("sampling", None)  # all others are of other classes
+    if report.n_embeddings is not None and loss.get("negatives") in ("inf", float("inf")):
+        del loss["negatives"]  # they are what the batch holds
+    parts = [loss_phrase(loss)]
     if report.n_embeddings is not None:
         parts.append(f"batch {problem['batch']:,}, {problem['views']} view{'s' if problem['views'] > 1 else ''}")
     parts.append("every sample its own class" if report.instances else f"{report.n_classes:,} classes")
