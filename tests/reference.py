@@ -78,8 +78,8 @@ def losses() -> str:
     from geomsolve.registry import LOSSES, PAIR_LOSSES
 
     lines = ["# Losses", "", "For `--loss` on the command line, `loss:` in a problem file and `loss=` in Python."]
-    lines += ["Capital letters and signs in names count for nothing. In files and in Python a parameter is called as its"]
-    lines += ["flag, with _ for - between words: `uniform_t`.", ""]
+    lines += ["Capital letters and signs in names count for nothing. In files and in Python a parameter is called as"]
+    lines += ["its flag, with _ for - between words: `uniform_t`.", ""]
     lines += [" · ".join(f"[{name}](#{name})" for name in sorted({**LOSSES, **PAIR_LOSSES})), ""]
     for name, cls in sorted(LOSSES.items()):
         others = [f"`{alias.name}`: {alias.summary}." for alias in cls.aliases]
