@@ -235,7 +235,7 @@ def test_the_nearest_data_set_is_of_the_same_name(name, meant):
 def test_a_list_in_several_words(run):
     shown = run("imbalance", "--props", "0.7", "0.2", "0.1")
     assert shown.code == 2
-    assert "write a list as one word, without blanks: --props 0.7,0.2,0.1" in shown.stderr
+    assert "write: geomsolve imbalance --props 0.7,0.2,0.1" in shown.stderr
     assert "--props .7,.3" in run("imbalance", "--props=.7", ".3").stderr
     shown = run("imbalance", "--props", "[0.7,", "0.2,", "0.1]", "-t", "1")
     assert "--props 0.7,0.2,0.1" in shown.stderr

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -141,32 +139,35 @@ class ChoiceOption(click.Option):
         return [CompletionItem(name, help=known[name]) for name in sorted(known) if name.startswith(incomplete)]
 
 
-def separated(args: Sequence[str]) -> str:
-    """A hint for a list whose entries stand as words of their own behind a flag; '' where there is none."""
-    for at, word in enumerate(args):
-        flag, equals, first = word.partition("=")
-        if not re.fullmatch("--[a-z-]+", flag):
-            continue
-        entries = list(itertools.takewhile(lambda each: not each.startswith("-"), args[at + 1 :]))
-        entries = [first, *entries] if equals else entries
-        if len(entries) > 1:
-            joined = ",".join(entry.strip("[](),") for entry in entries)
-            return f"write a list as one word, without blanks: {flag} {joined}"
-    return ""
-
-
 class Command(click.Command):
     """A command whose flags for parameters are made when it runs, of every choice that is registered by then."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        written = list(args)
+        self.written = list(args)
         try:
             return super().parse_args(ctx, self.in_own_words(ctx, args))
         except click.UsageError as error:
-            hint = separated(written) if "unexpected extra argument" in error.message else ""
+            hint = self.hint()
             if not hint:
                 raise
-            raise click.UsageError(f"{error.message}; {hint}", ctx) from None
+            raise click.UsageError(
+                f"{(error.message or error.format_message()).removesuffix('.')}; {hint}", ctx
+            ) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            hint = self.hint()
+            if not hint:
+                raise
+            raise InputError(f"{error.message}; {hint}", field=error.field, rest=error.rest) from None
+
+    def hint(self) -> str:
+        """The line that is meant, where what was written is most likely another one."""
+        from geomsolve.cli.hints import next_step
+
+        return next_step(self, self.written)
 
     def in_own_words(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
         """``args`` with the synonyms of flags (``registry.Synonym``) as the flags that they stand for, and - for _."""

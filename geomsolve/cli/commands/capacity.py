@@ -10,7 +10,7 @@ from rich.table import Table
 
 from geomsolve.analyses.capacity import CapacityReport, capacity
 from geomsolve.analyses.packing import PackingReport
-from geomsolve.cli.options import output_options
+from geomsolve.cli.options import Command, output_options
 from geomsolve.cli.output import Output
 from geomsolve.cli.progress import counting
 from geomsolve.cli.render import cosine_grid
@@ -22,7 +22,7 @@ SHOWN = 12
 """Classes up to which the cosines are printed one by one."""
 
 
-@click.command("capacity", epilog="Example: geomsolve capacity --classes 12 --dim 3")
+@click.command("capacity", cls=Command, epilog="Example: geomsolve capacity --classes 12 --dim 3")
 @click.option("--classes", type=int, metavar="K", help="How many classes.")
 @click.option("--dim", type=int, metavar="D", help="Dimensions of the embedding.")
 @click.option("--max-cosine", type=float, metavar="C", help="Largest cosine allowed: how many fit, or which dimension?")
