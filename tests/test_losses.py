@@ -14,6 +14,7 @@ from geomsolve import InputError, Orbits, make_loss
 from geomsolve.losses import REGISTRY
 from geomsolve.losses.align_uniform import AlignUniform
 from geomsolve.objectives.expectation import LogExpectation
+from geomsolve.objectives.sampling import negative_distribution
 
 COUNTS = np.array([6, 3, 3, 2])
 """Four classes, two of them alike."""
@@ -148,6 +149,19 @@ def test_supcon_in_batches_is_the_enumeration(batch, views, rng):
 
 def test_views_default_to_two():
     assert make_loss("supcon", {"batch": 8}).parameters()["views"] == 2
+
+
+def test_chances_of_supervised_negatives_are_exact_beside_almost_one():
+    """1 - p has eight digits where p is 1 - 2e-8; the sum of the other shares has all."""
+    small = np.array([3e-8, 7e-11, 2e-13])
+    p = np.array([1 - small.sum(), *small])
+    for order in (np.arange(4), np.array([2, 0, 3, 1])):
+        orbits = Orbits.of(p[order])
+        chance, own = negative_distribution(orbits, "supervised")
+        largest = int(np.argmax(orbits.proportions))
+        expected = np.array(sorted(small, reverse=True)) / small.sum()
+        np.testing.assert_allclose(np.sort(np.delete(chance[largest], largest))[::-1], expected, rtol=1e-14)
+        np.testing.assert_allclose(chance.sum(axis=1) + own, 1, rtol=1e-14)
 
 
 def test_one_supervised_negative_is_a_sum_over_pairs(rng):

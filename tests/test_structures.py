@@ -30,6 +30,9 @@ def test_several_labels_a_sample_in_every_form(tmp_path):
     assert read_labels(["a|c", "b|c", "a|b", "c|b"]).values.tolist() == rows
     with pytest.raises(InputError, match="row 2 holds 3"):
         read_labels("multilabel:1,0;0,3")
+    (tmp_path / "heading.csv").write_text("a,b\n")
+    with pytest.raises(InputError, match="there are no labels"):
+        read_labels("multilabel:@heading.csv", tmp_path)
 
 
 def test_trees_and_orders(tmp_path):

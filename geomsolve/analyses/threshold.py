@@ -129,9 +129,10 @@ def _over_majority(loss: Loss, classes: Classes) -> Path:
         orbits = loss.orbits(varied.proportions, varied.class_counts)
         return loss.objective(orbits), orbits
 
-    low = float(np.delete(p, largest).max() / (1 - p[largest])) * (1 + 1e-6)
+    others = np.delete(p, largest)
+    low = float(others.max() / others.sum()) * (1 + 1e-6)
     partial = _geometric(low, 1e3, PARTIAL_SCAN)
-    return Path("majority", at, _geometric(low, MOST_ODDS, SCAN), partial, float(p[largest] / (1 - p[largest])))
+    return Path("majority", at, _geometric(low, MOST_ODDS, SCAN), partial, float(p[largest] / others.sum()))
 
 
 def _over_imbalance(loss: Loss, classes: Classes) -> Path:

@@ -21,7 +21,7 @@ def with_majority(classes: Classes, share: float) -> Classes:
     """The same classes with the largest at ``share``, the others in the ratios they had (counts need not be whole)."""
     p = np.asarray(classes.proportions)
     largest = int(np.argmax(p))
-    varied = p * (1 - share) / (1 - p[largest])
+    varied = p * (1 - share) / np.delete(p, largest).sum()
     varied[largest] = share
     counts = None
     if classes.class_counts is not None:

@@ -19,7 +19,8 @@ def negative_distribution(orbits: Orbits, sampling: str) -> tuple[FloatArray, Fl
     p = orbits.proportions
     if sampling == "iid":
         return orbits.others * p, p
-    return orbits.others * p / (1 - p)[:, None], np.zeros_like(p)
+    others = orbits.others * p
+    return others / others.sum(axis=1, keepdims=True), np.zeros_like(p)  # 1 - p has few digits where p is almost 1
 
 
 def negative_share(orbits: Orbits, sampling: str) -> float:

@@ -106,7 +106,7 @@ def _zero_one(text: str, base: Path | None) -> tuple[tuple[str, ...], FloatArray
         source = look(path)
         if isinstance(source, Csv) and not key:
             chosen = [i for i in range(len(source.columns)) if source.columns[i].kind != "U"]
-            values = np.concatenate(list(source.blocks(chosen)))
+            values = np.concatenate([np.zeros((0, len(chosen))), *source.blocks(chosen)])
             table = Table(values, tuple(source.columns[i].name for i in chosen if source.columns[i].name))
         else:
             table = read_rows(text, base)
