@@ -6,7 +6,8 @@ features is at least the certified lower bound, so a loss below it would refute 
 *contradiction*.
 
     agrees          the loss is within tolerance of the predicted optimum and, where that is the only one and its
-                    angles are resolved, so is every cosine of the class means, and classes have collapsed
+                    angles are resolved, so is every cosine of the class means, and classes have collapsed; a loss
+                    within single precision of the certified bound pins neither down, and agrees as it stands
     contradiction   the loss is below the certified lower bound by more than sampling and rounding can explain
     not there yet   neither, and training had not converged
     elsewhere       neither, though training had converged
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geomsolve.analyses.check_classifiers import predicted_for, reached, refuse, trial_of
-from geomsolve.analyses.check_report import CheckReport, Descent, Loosest
+from geomsolve.analyses.check_report import CheckReport, Descent, Loosest, same_geometry, unseen
 from geomsolve.analyses.imbalance import geometry
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.prediction import Prediction
@@ -48,12 +49,6 @@ if TYPE_CHECKING:
     from geomsolve.descent.train import Progress
 
 AnyCheck = Check | CheckWeighting | CheckCrossmodal
-
-GRAM_TOLERANCE = 0.05
-"""Largest difference of a cosine that counts as the predicted geometry."""
-
-SCATTER_TOLERANCE = 0.05
-"""Largest within-class scatter (mean squared distance to the class mean) that counts as collapsed."""
 
 VALUE_TOLERANCE = 1e-3
 """Largest excess of the loss, relative above 1, that counts as the predicted optimum; two standard errors on top."""
@@ -202,9 +197,7 @@ def judge(predicted: Prediction, found: Descent, error: float) -> str:
         return "contradiction"
     excess = abs(found.value - predicted.value)
     close = excess <= VALUE_TOLERANCE * scale + 2 * found.standard_error
-    same = error <= GRAM_TOLERANCE * max(1.0, float(predicted.gram.max()))
-    same = same and found.within_class <= SCATTER_TOLERANCE
-    if close and (same or not predicted.determined):
+    if close and (same_geometry(predicted, found, error) or not predicted.determined or unseen(predicted, found)):
         return "agrees"
     return "elsewhere" if found.converged else "not there yet"
 
@@ -287,7 +280,7 @@ def train(problem: AnyCheck, sides: Sides, progress: Progress | None) -> Descent
 
     from geomsolve.descent.train import SMALL, descend, steady
 
-    trial, asked, training = sides.trial, problem.question, problem.training
+    trial, predicted, asked, training = sides.trial, sides.predicted, problem.question, problem.training
     device = trial.population.device
     generator = torch.Generator(device=device).manual_seed(asked.seed)
     n_classes = trial.population.sizes.numel()
@@ -297,6 +290,7 @@ def train(problem: AnyCheck, sides: Sides, progress: Progress | None) -> Descent
         optimizer=training.optimizer,
         steps=training.steps,
         generator=generator,
+        bound=None if sides.companion or not predicted.certified else predicted.lower_bound,
         progress=progress,
     )
     z = outcome.features

@@ -30,6 +30,32 @@ class Descent:
     dim: int
 
 
+GRAM_TOLERANCE = 0.05
+"""Largest difference of a cosine that counts as the predicted geometry."""
+
+SCATTER_TOLERANCE = 0.05
+"""Largest within-class scatter (mean squared distance to the class mean) that counts as collapsed."""
+
+SINGLE = 2.0**-23
+"""What single precision resolves of a loss, relative above 1."""
+
+
+def same_geometry(predicted: Prediction, found: Descent, error: float) -> bool:
+    """Whether classes have collapsed and no cosine differs by more than it may; ``error`` is the largest difference."""
+    return error <= GRAM_TOLERANCE * max(1.0, float(predicted.gram.max())) and found.within_class <= SCATTER_TOLERANCE
+
+
+def unseen(predicted: Prediction, found: Descent) -> bool:
+    """Whether the loss reached is so near the certified bound that training in single precision sees no difference.
+
+    What it has not reached then, a cosine or the collapse of a class, the loss does not pin down: the features that
+    descent found show it.
+    """
+    if found.standard_error or not predicted.certified:
+        return False
+    return found.value - predicted.lower_bound <= SINGLE * max(1.0, abs(predicted.value))
+
+
 @dataclass(frozen=True)
 class Loosest:
     """The widest range among the cosines that the loss holds least firmly, at ``slack`` nats above the optimum."""
@@ -71,6 +97,12 @@ class CheckReport(Report):
     @property
     def complaints(self) -> tuple[str, ...]:
         return ("the two sides of the check disagree",) if self.agrees is False else ()
+
+    @property
+    def open(self) -> bool:
+        """Whether the predicted loss was reached at another geometry, because the loss does not pin it down."""
+        reached = unseen(self.prediction, self.descent)
+        return reached and not same_geometry(self.prediction, self.descent, self.max_gram_error)
 
     @property
     def table(self) -> Table:

@@ -4,6 +4,9 @@ Whether the learning rate is small enough is seen from the way the samples go, n
 low temperature the loss no longer changes by anything that its noise would let through, while the geometry still does.
 Over a window of steps the net displacement is compared with the length of the way; where samples only wander about, the
 learning rate is halved, and training has converged when that has happened :data:`HALVINGS` times or nothing moves.
+Where a proven bound is known, it has converged, too, when the loss is above it by less than single precision resolves
+and hardly falls any more: at a low temperature forces vanish long before angles are reached, and steps of the same
+length in ever new directions would go on for ever.
 L-BFGS has a line search instead and stops when the loss does.
 
 Everything stays on one device: the loss is looked at once a window, not once a step.
@@ -44,6 +47,12 @@ STILL = 1e-10
 
 RESOLUTION = 1e-13
 """L-BFGS ends where the loss falls by no more than this, relative above 1."""
+
+SINGLE = 2.0**-23
+"""What single precision resolves of a loss, relative above 1."""
+
+HARDLY, WINDOWS = 0.1, 10
+"""Part of the excess over the bound by which the loss has to fall in a window, and in how many it may not."""
 
 MOST_NUMBERS = 2**28
 """Numbers that an array of a step may hold."""
@@ -119,9 +128,13 @@ def descend(
     optimizer: str = "adam",
     steps: int,
     generator: torch.Generator,
+    bound: float | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Train the features of ``experiment`` in ``dim`` dimensions for at most ``steps`` steps."""
+    """Train the features of ``experiment`` in ``dim`` dimensions for at most ``steps`` steps.
+
+    ``bound``: a value in nats below which the loss is proven not to go, where one is known.
+    """
     if optimizer == "lbfgs" and not experiment.whole:
         raise InputError(
             "lbfgs needs the same loss at every step, but this one draws random batches; use adam or sgd",
@@ -139,14 +152,16 @@ def descend(
     began = time.perf_counter()
     z = start(experiment, dim, generator).requires_grad_()
     tell = progress or (lambda step, loss: None)
-    run = _lbfgs if optimizer == "lbfgs" else _first_order
     with steady(experiment.rows * max(experiment.rows, dim)):
-        taken, converged = run(experiment, z, optimizer, steps, generator, tell)
+        if optimizer == "lbfgs":
+            taken, converged = _lbfgs(experiment, z, steps, generator, tell)
+        else:
+            taken, converged = _first_order(experiment, z, optimizer, steps, generator, tell, bound)
     return Outcome(placed(experiment, z.detach()), taken, converged, time.perf_counter() - began)
 
 
 def _lbfgs(
-    experiment: Experiment, z: Tensor, optimizer: str, steps: int, generator: torch.Generator, tell: Progress
+    experiment: Experiment, z: Tensor, steps: int, generator: torch.Generator, tell: Progress
 ) -> tuple[int, bool]:
     solver = torch.optim.LBFGS(
         [z], max_iter=WINDOW, history_size=20, tolerance_grad=0.0, tolerance_change=0.0, line_search_fn="strong_wolfe"
@@ -168,8 +183,33 @@ def _lbfgs(
     return steps, False
 
 
+@dataclass
+class _Excess:
+    """How the loss stands above its ``bound``, window by window."""
+
+    bound: float | None
+    last: float = math.inf
+    idle: int = 0
+
+    def done(self, mean: float) -> bool:
+        """Whether a window of this ``mean`` loss is the last that was needed."""
+        if self.bound is None:
+            return False
+        excess = mean - self.bound
+        hardly = excess <= SINGLE * max(1.0, abs(self.bound)) and excess > (1 - HARDLY) * self.last
+        self.idle = self.idle + 1 if hardly else 0
+        self.last = excess
+        return self.idle >= WINDOWS
+
+
 def _first_order(
-    experiment: Experiment, z: Tensor, optimizer: str, steps: int, generator: torch.Generator, tell: Progress
+    experiment: Experiment,
+    z: Tensor,
+    optimizer: str,
+    steps: int,
+    generator: torch.Generator,
+    tell: Progress,
+    bound: float | None,
 ) -> tuple[int, bool]:
     solver: torch.optim.Optimizer
     if optimizer == "adam":
@@ -180,6 +220,7 @@ def _first_order(
     window = WINDOW if experiment.whole else NOISY_WINDOW
     losses, way = torch.zeros(2, dtype=z.dtype, device=z.device)
     turn, halved = z.detach().clone(), 0
+    excess = _Excess(bound if experiment.whole else None)
     for taken in range(1, steps + 1):
         solver.zero_grad()
         loss = experiment.step(unit(experiment, z), generator)
@@ -195,7 +236,7 @@ def _first_order(
         net, length, mean = torch.stack([distance(z.detach(), turn), way, losses / window]).tolist()
         tell(taken, mean)
         halved += net < WANDERING * length
-        if halved > HALVINGS or length < STILL:
+        if halved > HALVINGS or length < STILL or excess.done(mean):
             return taken, True
         if net < WANDERING * length:
             for group in solver.param_groups:

@@ -200,6 +200,11 @@ def sentence(report: CheckReport) -> str:
         )
     if report.verdict == "agrees" and not predicted.resolved:
         return f"Descent agrees: {loss} reaches the predicted loss; {undetermined(predicted.problem)}."
+    if report.verdict == "agrees" and predicted.unique is True and report.open:
+        return (
+            f"Descent agrees: {loss} reaches the predicted loss to single precision, which leaves the angles open "
+            f"({error})."
+        )
     if report.verdict == "agrees" and predicted.unique is True:
         return f"Descent agrees: trained {how(report)}, {loss} reaches the predicted geometry ({error})."
     if report.verdict == "agrees" and predicted.unique is None:
