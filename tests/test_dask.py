@@ -67,3 +67,14 @@ def test_every_problem_is_answered_once_though_a_worker_is_killed(cluster, tmp_p
     assert sorted(row["problem"]["seed"] for row in rows) == list(range(PROBLEMS))
     assert {row["status"] for row in rows} == {"ok"}
     assert errors == ""
+
+
+@pytest.mark.slow
+def test_the_points_of_one_sweep_are_shared(cluster):
+    address, _ = cluster
+    flags = ["--props", "0.5,0.3,0.2", "--over", "temperature=0.5,1,2", "--json"]
+    command = [sys.executable, "-m", "geomsolve", "sweep", *flags]
+    alone = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    there = [*command, "--backend", "dask", "--scheduler", address]
+    shared = json.loads(subprocess.run(there, capture_output=True, text=True, check=True).stdout)
+    assert {**alone, "seconds": 0} == {**shared, "seconds": 0}

@@ -246,3 +246,22 @@ def test_what_classifiers_are_not_swept_over(run, flags, word):
     found = run("sweep", "--loss", "cross-entropy", *flags)
     assert found.code == 2
     assert word in found.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--props 0.95,0.025,0.025 --over temperature=0.5:1.5:3 --over majority=0.5:0.95:2",
+        "--props 0.5,0.3,0.2 --loss clip --over noise=0:0.4:3",
+    ],
+)
+def test_points_on_two_processes_are_those_of_one(run, flags):
+    alone, shared = (json.loads(run("sweep", *flags.split(), "--json", *jobs).stdout) for jobs in ([], ["--jobs", "2"]))
+    assert {**alone, "seconds": 0} == {**shared, "seconds": 0}
+
+
+def test_a_cluster_needs_its_address(run):
+    found = run("sweep", "--props", "0.7,0.3", "--over", "temperature=0.5,1", "--backend", "dask")
+    assert found.code == 2
+    assert "--scheduler" in found.stderr

@@ -40,7 +40,7 @@ from geomsolve.gram.types import FloatArray
 from geomsolve.losses import ClassifierLoss, Loss
 from geomsolve.proof.certificate import Certificate
 from geomsolve.proof.collapse import collapse_changes, has_majority
-from geomsolve.questions.sweep import WHOLE, Sweep
+from geomsolve.questions.sweep import WHOLE, Elsewhere, Sweep, points_of
 from geomsolve.report import Proof, Report, Table, jsonable, understood
 from geomsolve.solvers.base import Answer
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
@@ -181,15 +181,41 @@ def at_point(problem: Sweep, loss: Loss, point: dict[str, float]) -> tuple[Loss,
         raise InputError(f"{error.field.removeprefix('loss.')}: {error.message}", field="over") from None
 
 
-def sweep(problem: Sweep, *, progress: Callable[[int, int], None] | None = None) -> SweepReport:
-    """Answer the question of :class:`Sweep`; ``progress`` is told the points solved, and how many there are."""
+def sweep(
+    problem: Sweep, *, progress: Callable[[int, int], None] | None = None, elsewhere: Elsewhere | None = None
+) -> SweepReport:
+    """Answer the question of :class:`Sweep`; ``progress`` is told the points solved, and how many there are.
+
+    The points are solved here, unless they are solved ``elsewhere``.
+    """
     validate(problem)
     began = time.perf_counter()
     loss = loss_of(problem)
-    rows: list[dict[str, Any]] = []
-    assumption = ""
+    if elsewhere is None:
+        rows, assumption = rows_of(problem, loss, progress)
+    else:
+        answers = elsewhere(points_of(problem))
+        rows = [row for answer in answers for row in answer["rows"]]
+        assumption = next((answer["assumption"] for answer in answers if answer.get("assumption")), "")
     first = at_point(problem, loss, {name: values[0] for name, values in problem.over.items()})[0]
     written = {key: value for key, value in loss.written.items() if key in first.written}  # of one form, if that varies
+    return SweepReport(
+        problem=understood(problem, loss=written),
+        over={name: [_plain(name, value) for value in values] for name, values in problem.over.items()},
+        counted=summary(rows),
+        rows=rows,
+        collapse=None if problem.nonnegative else collapse_along(problem, loss),
+        seconds=time.perf_counter() - began,
+        assumption=assumption or None,
+    )
+
+
+def rows_of(
+    problem: Sweep, loss: Loss, progress: Callable[[int, int], None] | None
+) -> tuple[list[dict[str, Any]], str]:
+    """The row of every point, and what completes 'for ...' where the proofs are not about all embeddings."""
+    rows: list[dict[str, Any]] = []
+    assumption = ""
     count = math.prod(map(len, problem.over.values()))
     for values in itertools.product(*problem.over.values()):
         if progress is not None:
@@ -219,15 +245,7 @@ def sweep(problem: Sweep, *, progress: Callable[[int, int], None] | None = None)
         if objective.expectation:
             entry["expectation"] = objective.expectation
         rows.append({**point, **entry})
-    return SweepReport(
-        problem=understood(problem, loss=written),
-        over={name: [_plain(name, value) for value in values] for name, values in problem.over.items()},
-        counted=summary(rows),
-        rows=rows,
-        collapse=None if problem.nonnegative else collapse_along(problem, loss),
-        seconds=time.perf_counter() - began,
-        assumption=assumption or None,
-    )
+    return rows, assumption
 
 
 def _plain(name: str, value: float) -> float:

@@ -17,6 +17,7 @@ from geomsolve.analyses.named import pair_loss_of
 from geomsolve.errors import InputError, nearest
 from geomsolve.pair_losses import PairLoss
 from geomsolve.questions.crossmodal import Crossmodal
+from geomsolve.questions.sweep import Elsewhere, points_of
 from geomsolve.questions.sweep_crossmodal import SweepCrossmodal
 from geomsolve.report import Proof, Report, Table, understood
 
@@ -69,19 +70,22 @@ class SweepCrossmodalReport(Report):
 
 
 def sweep_crossmodal(
-    problem: SweepCrossmodal, *, progress: Callable[[int, int], None] | None = None
+    problem: SweepCrossmodal,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> SweepCrossmodalReport:
-    """Answer the question of :class:`SweepCrossmodal`; ``progress`` is told the points solved, of how many."""
+    """Answer the question of :class:`SweepCrossmodal`; ``progress`` is told the points solved, of how many.
+
+    The points are solved here, unless they are solved ``elsewhere``.
+    """
     validate(problem)
     began = time.perf_counter()
     loss = pair_loss_of(problem)
-    rows: list[dict[str, Any]] = []
-    count = math.prod(map(len, problem.over.values()))
-    for values in itertools.product(*problem.over.values()):
-        if progress is not None:
-            progress(len(rows), count)
-        point = dict(zip(problem.over, values, strict=True))
-        rows.append({**point, **row(problem, *at_point(problem, loss, point))})
+    if elsewhere is None:
+        rows = rows_of(problem, loss, progress)
+    else:
+        rows = [row for answer in elsewhere(points_of(problem)) for row in answer["rows"]]
     counts = Counter(entry["structure"] for entry in rows)
     found = ", ".join(f"{kind} at {count}" for kind, count in counts.most_common())
     return SweepCrossmodalReport(
@@ -92,6 +96,20 @@ def sweep_crossmodal(
         rows=rows,
         seconds=time.perf_counter() - began,
     )
+
+
+def rows_of(
+    problem: SweepCrossmodal, loss: PairLoss, progress: Callable[[int, int], None] | None
+) -> list[dict[str, Any]]:
+    """The row of every point."""
+    rows: list[dict[str, Any]] = []
+    count = math.prod(map(len, problem.over.values()))
+    for values in itertools.product(*problem.over.values()):
+        if progress is not None:
+            progress(len(rows), count)
+        point = dict(zip(problem.over, values, strict=True))
+        rows.append({**point, **row(problem, *at_point(problem, loss, point))})
+    return rows
 
 
 def at_point(problem: SweepCrossmodal, loss: PairLoss, point: dict[str, float]) -> tuple[PairLoss, Crossmodal]:

@@ -6,14 +6,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from geomsolve.questions.base import LossProblem, Whole
+from geomsolve.questions.base import LossProblem, Problem, Whole
 from geomsolve.questions.classes import EqualClassProblem
 from geomsolve.questions.slack import Nonnegative, Slack, check_slack
 from geomsolve.reading.arrays import array
@@ -78,6 +79,24 @@ def read_axes(value: Any, base: Path | None, losses: Registry[Any]) -> dict[str,
     if math.prod(map(len, read.values())) > MOST_POINTS:
         raise ValueError(f"that makes more than {MOST_POINTS:,} points")
     return read
+
+
+S = TypeVar("S", bound=Problem)
+
+
+def points_of(problem: S) -> list[S]:
+    """The sweep of each point alone, the last parameter varying fastest."""
+    over: dict[str, tuple[float, ...]] = problem.over  # type: ignore[attr-defined]  # of a sweep
+    return [
+        problem.model_copy(
+            update={"over": {name: (value,) for name, value in zip(over, values, strict=True)}, "expect": None}
+        )
+        for values in itertools.product(*over.values())
+    ]
+
+
+Elsewhere = Callable[[Sequence[Problem]], list[dict[str, Any]]]
+"""Solves the sweeps of single points on other processes, and gives their JSON objects."""
 
 
 class Sweep(EqualClassProblem, LossProblem):

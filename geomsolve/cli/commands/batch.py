@@ -18,10 +18,11 @@ from geomsolve.batch.ledger import Ledger, Row, reusable
 from geomsolve.batch.proofs import destinations
 from geomsolve.batch.rows import exit_code
 from geomsolve.batch.table import to_csv
-from geomsolve.batch.workers import BACKENDS, answered
+from geomsolve.batch.workers import answered
 from geomsolve.cli.output import console, debug_option, no_color_option, proofs_option, to_json
 from geomsolve.cli.progress import spread, with_progress
 from geomsolve.cli.reader import while_read
+from geomsolve.cli.workers import check_workers, worker_options
 from geomsolve.errors import InputError
 from geomsolve.files import refuse_overwriting, write_atomically
 from geomsolve.questions.documents import Entry
@@ -43,11 +44,7 @@ COLOURS = {"ok": "green", "unmet": "yellow", "uncertified": "yellow", "invalid":
 @click.option("--csv", "csv_file", metavar="FILE", help="Write a table with flat columns to FILE at the end.")
 @proofs_option
 @click.option("--json", "as_json", is_flag=True, help="The JSON lines on stdout, instead of the table.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Worker processes (default: one a core).")
-@click.option(
-    "--backend", type=click.Choice(BACKENDS), default="loky", help="Where workers run (default loky: processes here)."
-)
-@click.option("--scheduler", metavar="ADDRESS", help="The dask cluster to use: tcp://host:8786.")
+@worker_options("one a core")
 @click.option("--timeout", type=float, metavar="SECONDS", help="Give up on a problem after this time.")
 @click.option("--fail-fast", is_flag=True, help="Stop at the first row that is not ok.")
 @click.option("--quiet", is_flag=True, help="Only the sentence with the answer; no progress, no table.")
@@ -76,10 +73,7 @@ def command(
     """
     if resume and out is None:
         raise InputError("what to resume? Name the output of the earlier run by --out", field="resume")
-    if (backend == "dask") != (scheduler is not None):
-        raise InputError("--backend dask and --scheduler ADDRESS go together", field="scheduler")
-    if backend == "dask" and jobs is not None:
-        raise InputError("the dask cluster decides how many problems are solved at once", field="jobs")
+    check_workers(jobs, backend, scheduler)
     if timeout is not None and not 0 < timeout <= MOST_SECONDS:
         raise InputError(
             f"wanted a time above 0 in seconds, at most {MOST_SECONDS:g}, got {timeout:g}", field="timeout"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+from functools import partial
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from geomsolve.analyses.ranges import SETTLED
 from geomsolve.analyses.sweep import SweepReport, losing, sweep
 from geomsolve.analyses.sweep_crossmodal import SweepCrossmodalReport, sweep_crossmodal
 from geomsolve.batch.table import cell
+from geomsolve.batch.workers import BACKENDS
 from geomsolve.cli import states
 from geomsolve.cli.options import (
     Command,
@@ -32,11 +34,12 @@ from geomsolve.cli.options import (
     two_sided,
 )
 from geomsolve.cli.output import File, Output
-from geomsolve.cli.progress import counting
+from geomsolve.cli.progress import Counted, counting
 from geomsolve.cli.render import chosen, colour, holds_for, loss_phrase, mean_over_batches, sparkline
+from geomsolve.cli.workers import check_workers, worker_options
 from geomsolve.errors import InputError
 from geomsolve.questions.base import keys
-from geomsolve.questions.sweep import Sweep
+from geomsolve.questions.sweep import Elsewhere, Sweep
 from geomsolve.questions.sweep_crossmodal import SweepCrossmodal
 from geomsolve.report import to_json
 from geomsolve.words import counted, in_degrees, listing, number, rounded
@@ -82,11 +85,15 @@ table_options = stacked(
 @sweep_options
 @either_loss_options
 @solver_options
+@worker_options("1, no other process")
 @table_options
 @output_options
 def command(
     output: Output,
     over: tuple[str, ...],
+    backend: str = BACKENDS[0],
+    jobs: int | None = None,
+    scheduler: str | None = None,
     csv_file: str | None = None,
     jsonl: str | None = None,
     **flags: Any,
@@ -100,23 +107,34 @@ def command(
     the modality gap is, over parameters of the loss and noise.
     """
     report: SweepReport | SweepCrossmodalReport
+    check_workers(jobs, backend, scheduler)
+    where = {"jobs": jobs, "backend": backend, "scheduler": scheduler} if scheduler or (jobs or 1) > 1 else None
     if of_two_sides(flags):
         asked = two_sided(flags, keys(SweepCrossmodal))
         sides = SweepCrossmodal(over=axes(over), **asked)
         output.notify(sides)
         with counting("solving points", quiet=output.quiet) as tell:
-            report = sweep_crossmodal(sides, progress=tell)
+            report = sweep_crossmodal(sides, progress=tell, elsewhere=shared(where, tell))
     else:
         problem = Sweep(over=axes(over), **split_loss(flags))
         output.notify(problem)
         with counting("solving points", quiet=output.quiet) as tell:
-            report = sweep(problem, progress=tell)
+            report = sweep(problem, progress=tell, elsewhere=shared(where, tell))
     files: list[File] = []
     if csv_file:
         files.append(("csv", csv_file, as_csv(report)))
     if jsonl:
         files.append(("jsonl", jsonl, "".join(to_json(row) + "\n" for row in report.to_dict()["rows"])))
     return output.deliver(report, show, files=files)
+
+
+def shared(where: dict[str, Any] | None, tell: Counted) -> Elsewhere | None:
+    """What solves the points on the processes ``where``; None for this process alone."""
+    if where is None:
+        return None
+    from geomsolve.batch.spread import spread
+
+    return partial(spread, progress=tell, **where)
 
 
 def axes(over: tuple[str, ...]) -> dict[str, str]:
