@@ -2,13 +2,13 @@
 
     python -m geomsolve.verify FILE...       exit code 0 if every claim holds, 1 if one does not, 2 for what is no proof
 
-A number of a proof is a decimal or a fraction in quotes, and exact.  Every other number here is a ball that holds the
-true one.  Classes of one kind ("orbit") have the same weight w and are interchangeable; p_a = w_a / sum w.  Class i of
-orbit g is the point  centroid_g + spread_g s_i, divided by its length, s_i the corners of a centred regular simplex
-across, so that their cosines G are feasible whatever the numbers are.  With D = dF/dG and any mu, S = D + diag(mu),
-F(G') >= F(G) + <D, G' - G> = F(G) + <S, G'> - <S, G> >= F(G) - <S, G> - K delta  for every feasible G' wherever
-S + delta I is positive definite.  At G = v v', v = +1 and -1, S v = 0 exactly for mu = -diag(D G): where S is definite
-on a complement of v this is the only optimum, and none where some x has x'Sx < 0.  docs/proofs.md has it in words.
+A number of a proof is a decimal or a fraction in quotes, and exact; every other one here is a ball that holds the true
+one.  Classes of one kind ("orbit") have the same weight w and are interchangeable; p_a = w_a / sum w.  Class i of orbit
+g is the point  centroid_g + spread_g s_i, divided by its length, s_i the corners of a centred regular simplex across:
+the cosines G are feasible whatever the numbers are.  With D = dF/dG, any mu and S = D + diag(mu),  F(G') >= F(G) +
+<D, G' - G> = F(G) + <S, G'> - <S, G> >= F(G) - <S, G> - K delta  for all feasible G' where S + delta I is positive
+definite.  At G = v v', v = +-1, S v = 0 exactly for mu = -diag(D G): where S is definite on a complement of v this is
+the only optimum, and none where some x has x'Sx < 0.  docs/proofs.md has it in words, verify_further.py more claims.
 """
 
 from __future__ import annotations
@@ -38,34 +38,34 @@ class NotAProofError(Exception):
     """Says what is wrong with a file."""
 
 
-def _need(holds: object, message: str) -> None:
+def need(holds: object, message: str) -> None:
     if not holds:
         raise NotAProofError(message)
 
 
-def _entry(data: Any, key: str, kind: type) -> Any:
-    _need(isinstance(data, dict) and key in data, f"{key!r} is missing")
-    _need(type(data[key]) is kind, f"{key!r} must be {kind.__name__}, got {data[key]!r:.60}")
+def entry(data: Any, key: str, kind: type) -> Any:
+    need(isinstance(data, dict) and key in data, f"{key!r} is missing")
+    need(type(data[key]) is kind, f"{key!r} must be {kind.__name__}, got {data[key]!r:.60}")
     return data[key]
 
 
-def _number(text: Any, key: str) -> Fraction:
-    _need(isinstance(text, str) and NUMBER.fullmatch(text), f"{key}: wanted a number in quotes, got {text!r:.60}")
-    _need("/" not in text or text.split("/")[1].strip("0"), f"{key}: {text!r:.60} divides by zero")
+def number(text: Any, key: str) -> Fraction:
+    need(isinstance(text, str) and NUMBER.fullmatch(text), f"{key}: wanted a number in quotes, got {text!r:.60}")
+    need("/" not in text or text.split("/")[1].strip("0"), f"{key}: {text!r:.60} divides by zero")
     return Fraction(text)
 
 
-def _numbers(data: Any, key: str, count: int | None = None) -> list[Fraction]:
-    listed = _entry(data, key, list)
-    _need(count is None or len(listed) == count, f"{key!r} has {len(listed)} entries, not {count}")
-    return [_number(text, key) for text in listed]
+def numbers(data: Any, key: str, count: int | None = None) -> list[Fraction]:
+    listed = entry(data, key, list)
+    need(count is None or len(listed) == count, f"{key!r} has {len(listed)} entries, not {count}")
+    return [number(text, key) for text in listed]
 
 
-def _ball(x: Fraction | int) -> Any:
-    return flint.arb(flint.fmpq(Fraction(x).numerator, Fraction(x).denominator))
+def ball(x: Any) -> Any:
+    return x if isinstance(x, flint.arb) else flint.arb(flint.fmpq(*Fraction(x).as_integer_ratio()))
 
 
-def _dot(x: list[Any], y: list[Any]) -> Any:
+def dot(x: list[Any], y: list[Any]) -> Any:
     return sum(a * b for a, b in zip(x, y, strict=True))
 
 
@@ -75,28 +75,40 @@ def below(*pairs: tuple[Any, Any]) -> bool | None:
     return False if False in parts else None if None in parts else True
 
 
+TAKES = {
+    "supcon": "temperature full_batch batch views",
+    "infonce": "temperature sampling form negatives",
+    "spectral": "",
+}
+TAKES |= {"dcl": "temperature sampling negatives", "triplet": "margin sampling", "sigmoid": "temperature bias sampling"}
+PAIRS = ("triplet", "sigmoid", "spectral")
+
+
 class Classes:
     """The loss and the classes of a question; ``option`` reads a parameter of the loss."""
 
+    takes = TAKES
+
     def __init__(self, question: Any) -> None:
-        self.loss, groups = _entry(question, "loss", dict), _entry(question, "classes", list)
-        self.name, taken = _entry(self.loss, "name", str), TAKES.get(self.loss["name"], "none").split()
-        _need(self.name in TAKES, f"unknown loss {self.name!r:.40}; known are {', '.join(TAKES)}")
-        _need({*self.loss} <= {"name", *taken}, f"{self.name} takes {', '.join(taken)} and no more")
-        _need(1 <= len(groups) <= MOST_ORBITS, f"wanted 1 to {MOST_ORBITS} kinds of classes, got {len(groups)}")
-        self.sizes, self.m = [_entry(group, "size", int) for group in groups], range(len(groups))
-        _need(all(1 <= n <= MOST_SIZE for n in self.sizes), f"size: wanted 1 to {MOST_SIZE:,}")
+        self.loss, groups = entry(question, "loss", dict), entry(question, "classes", list)
+        self.name, taken = entry(self.loss, "name", str), self.takes.get(self.loss["name"], "").split()
+        need(self.name in self.takes, f"unknown loss {self.name!r:.40}; known are {', '.join(self.takes)}")
+        need({*self.loss} <= {"name", *taken}, f"{self.name} takes {', '.join(taken)} and no more")
+        need(1 <= len(groups) <= MOST_ORBITS, f"wanted 1 to {MOST_ORBITS} kinds of classes, got {len(groups)}")
+        self.groups, self.m, self.sizes = groups, range(len(groups)), [entry(group, "size", int) for group in groups]
         self.count, self.others = sum(self.sizes), [[n - (g == h) for h, n in enumerate(self.sizes)] for g in self.m]
-        _need(self.count > 1, "size: wanted two classes or more in all")
-        self.weigh([_number(_entry(group, "weight", str), "weight") for group in groups])
+        need(
+            all(0 < n <= MOST_SIZE for n in self.sizes) and self.count > 1, f"size: wanted 1 to {MOST_SIZE:,}, 2 in all"
+        )
+        self.weigh([number(entry(group, "weight", str), "weight") for group in groups])
         temperature = self.option("temperature", "0" if "temperature" in taken else "1")
-        _need(temperature > 0, "the temperature must be given and above 0")
+        need(temperature > 0, "the temperature must be given and above 0")
         self.scale, self.mean = 1 / temperature, self.loss.get("form", "sum") == "mean"
-        _need(self.loss.get("form", "sum") in ("sum", "mean"), "form must be sum or mean")
+        need(self.loss.get("form", "sum") in ("sum", "mean"), "form must be sum or mean")
 
     def weigh(self, weights: list[Fraction]) -> None:
-        _need(all(w > 0 for w in weights), "weights must be positive")
-        self.weights, self.total = weights, Fraction(_dot(self.sizes, weights))
+        need(all(w > 0 for w in weights), "weights must be positive")
+        self.weights, self.total = weights, Fraction(dot(self.sizes, weights))
         self.p = [w / self.total for w in weights]
 
     def pairs(self, each: Callable[[int, int], Any]) -> Any:
@@ -104,12 +116,12 @@ class Classes:
         return sum(self.sizes[g] * self.others[g][h] * each(g, h) for g in self.m for h in self.m if self.others[g][h])
 
     def option(self, key: str, default: str) -> Fraction:
-        return _number(self.loss.get(key, default), key)
+        return number(self.loss.get(key, default), key)
 
     def drawn(self, default: str = "iid") -> tuple[list[Fraction], list[list[Fraction]]]:
         """Chance of the anchor's own class, and of each other single class, by orbit of the anchor."""
         way, p = self.loss.get("sampling", default), self.p
-        _need(way in ("iid", "supervised"), f"sampling {way!r:.40} is neither iid nor supervised")
+        need(way in ("iid", "supervised"), f"sampling {way!r:.40} is neither iid nor supervised")
         return (p, [p] * len(p)) if way == "iid" else ([0 * x for x in p], [[x / (1 - own) for x in p] for own in p])
 
     def rows(self) -> tuple[list[Fraction], list[Fraction], list[list[Fraction]]]:
@@ -118,7 +130,7 @@ class Classes:
             own, chance = self.drawn()
             return self.p, [x + self.mean for x in own], chance
         w = self.weights
-        _need(all(x.denominator == 1 for x in w), "a full batch has whole counts for weights")
+        need(all(x.denominator == 1 for x in w), "a full batch has whole counts for weights")
         return [x / self.total if x > 1 else Fraction(0) for x in w], [x - 1 for x in w], [w for _ in w]
 
     def draws(self) -> tuple[Fraction, Fraction, int] | None:
@@ -127,33 +139,34 @@ class Classes:
             return None
         supcon, views = self.name == "supcon", self.option("views", "2")
         k = self.option("batch", "0") - 1 if supcon else self.option("negatives", "0")
-        _need(k.denominator == 1 and 1 <= k <= 10**9 and views > 1, "wanted whole draws above 0, and two views or more")
+        need(k.denominator == 1 and 1 <= k <= 10**9 and views > 1, "wanted whole draws above 0, and two views or more")
         base, factor = Fraction(self.name == "infonce"), 1 / k if self.mean else Fraction(1)
         return (views - 1, views, int(k)) if supcon else (base, factor, int(k))
 
+    def terms(self, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
+        """F at the cosines C, a minorant of F there, and dF/dG_ab of that for an anchor a and a class b, by orbit."""
+        if self.name in PAIRS:
+            return pair_terms(self, C, shares)
+        drawn, (mass, offset, weight), scale = self.draws(), self.rows(), ball(self.scale)
+        value, slope = ball(0), []
+        for g in self.m:
+            x = [((C[g][h] - 1) * scale).exp() if self.others[g][h] else ball(0) for h in self.m]
+            if drawn is not None:
+                loss, rates = expected(self, g, x, *drawn)
+            else:
+                total = ball(offset[g]) + sum(self.others[g][h] * ball(weight[g][h]) * x[h] for h in self.m)
+                loss, rates = total.log(), [ball(w) / total for w in weight[g]]
+            value += self.sizes[g] * ball(mass[g]) * loss
+            slope.append([ball(mass[g]) * scale * x[h] * rates[h] for h in self.m])
+        return value, value, slope
 
-TAKES = {"supcon": "temperature full_batch batch views", "infonce": "temperature sampling form negatives"}
-TAKES |= {"dcl": "temperature sampling negatives", "triplet": "margin sampling"}
-TAKES |= {"sigmoid": "temperature bias sampling", "spectral": ""}
-PAIRS = ("triplet", "sigmoid", "spectral")
-
-
-def terms(q: Classes, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
-    """F at the cosines C, a minorant of F there, and dF/dG_ab of that for one anchor a and one class b, by orbit."""
-    if q.name in PAIRS:
-        return _pair_terms(q, C, shares)
-    drawn, (mass, offset, weight), scale = q.draws(), q.rows(), _ball(q.scale)
-    value, slope = _ball(0), []
-    for g in q.m:
-        x = [((C[g][h] - 1) * scale).exp() if q.others[g][h] else _ball(0) for h in q.m]
-        if drawn is not None:
-            loss, rates = expected(q, g, x, *drawn)
-        else:
-            total = _ball(offset[g]) + sum(q.others[g][h] * _ball(weight[g][h]) * x[h] for h in q.m)
-            loss, rates = total.log(), [_ball(w) / total for w in weight[g]]
-        value += _ball(q.sizes[g] * mass[g]) * loss
-        slope.append([_ball(mass[g]) * scale * x[h] * rates[h] for h in q.m])
-    return value, value, slope
+    def strictly_convex(self) -> bool:
+        """Whether F has one minimiser by its form: log(sum of exponentials) is straight along 11', but rises there."""
+        drawn, (mass, offset, _) = self.draws(), self.rows()
+        if self.name in PAIRS or drawn is not None:
+            return self.name != "triplet" if drawn is None else bool(drawn[0] > 0 or drawn[2] > 1)
+        heard = [x > 0 and (y > 0 or not any(offset)) for x, y in zip(mass, offset, strict=True)]
+        return bool(dot(self.sizes, [not h for h in heard]) < 2)
 
 
 def expected(q: Classes, g: int, x: list[Any], a0: Fraction, b: Fraction, k: int) -> tuple[Any, list[Any]]:
@@ -163,11 +176,11 @@ def expected(q: Classes, g: int, x: list[Any], a0: Fraction, b: Fraction, k: int
     |e^-s - E e^-sY| <= s (1 + E Y) near 0, <= e^-s + e^{-s Ymin} far out; the other integrands are <= 1, e^{-s Ymin}.
     """
     own, chance = q.drawn()
-    parts = [(_ball(q.others[g][h] * chance[g][h]), x[h]) for h in q.m if q.others[g][h]]
-    parts += [(_ball(own[g]), _ball(1))] if own[g] else []
-    A, B, tiny = _ball(a0), _ball(b), flint.arb(2) ** -int(0.9 * flint.ctx.prec)
+    parts = [(ball(q.others[g][h] * chance[g][h]), x[h]) for h in q.m if q.others[g][h]]
+    parts += [(ball(own[g]), ball(1))] if own[g] else []
+    A, B, tiny = ball(a0), ball(b), flint.arb(2) ** -int(0.9 * flint.ctx.prec)
     least, mean = A + B * k * min(y.lower() for _, y in parts), A + B * k * sum(r * y for r, y in parts)
-    _need(least > 0, "a cosine too low for its temperature")
+    need(least > 0, "a cosine too low for its temperature")
     near = -int(0.7 * flint.ctx.prec) - 2 - int(abs(float(mean.log())))
     far = max(7, 2 + int(float((flint.ctx.prec / least).log().upper())))
     low, high = flint.arb(near).exp(), flint.arb(far).exp()
@@ -182,32 +195,31 @@ def expected(q: Classes, g: int, x: list[Any], a0: Fraction, b: Fraction, k: int
     end = (-high * least).exp() / least
     value = integral(lambda s: (-s).exp() - decay(s, k), low * (1 + mean) + ((-high).exp() + end) / high)
     part = [integral(lambda s, y=y: s * decay(s, k - 1) * (-s * B * y).exp(), low + end) for y in x]  # type: ignore[misc]
-    return value, [_ball(k * b * chance[g][h]) * part[h] for h in q.m]
+    return value, [ball(k * b * chance[g][h]) * part[h] for h in q.m]
 
 
-def _pair_terms(q: Classes, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
+def pair_terms(q: Classes, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
     chance = q.drawn("iid" if q.name == "spectral" else "supervised")[1]
-    value = floor = _ball(sum(n * p * p for n, p in zip(q.sizes, q.p, strict=True)) if q.name == "spectral" else 0)
-    slope = [[_ball(0) for _ in q.m] for _ in q.m]
+    value = floor = ball(sum(n * p * p for n, p in zip(q.sizes, q.p, strict=True)) if q.name == "spectral" else 0)
+    slope = [[ball(0) for _ in q.m] for _ in q.m]
     for g, h in ((g, h) for g in q.m for h in q.m if q.others[g][h]):
         if q.name == "triplet":
-            over, rate = C[g][h] - 1 + _ball(q.option("margin", "1")), _ball(shares[g][h])
-            cost, least = over.max(_ball(0)), rate * over
+            over, rate = C[g][h] - 1 + ball(q.option("margin", "1")), ball(shares[g][h])
+            cost, least = over.max(ball(0)), rate * over
         elif q.name == "sigmoid":
-            logit, rate = C[g][h] * _ball(q.scale) - _ball(q.option("bias", "0")), _ball(q.scale)
-            cost = least = (1 + logit.exp()).log()
-            rate /= 1 + (-logit).exp()
+            logit, rate = C[g][h] * ball(q.scale) - ball(q.option("bias", "0")), ball(q.scale)
+            cost, least, rate = (1 + logit.exp()).log(), (1 + logit.exp()).log(), rate / (1 + (-logit).exp())
         else:
             cost, least, rate = C[g][h] ** 2, C[g][h] ** 2, 2 * C[g][h]
-        times = _ball(q.sizes[g] * q.p[g] * q.others[g][h] * chance[g][h])
+        times = ball(q.sizes[g] * q.p[g] * q.others[g][h] * chance[g][h])
         value, floor = value + times * cost, floor + times * least
-        slope[g][h] = _ball(q.p[g] * chance[g][h]) * rate
+        slope[g][h] = ball(q.p[g] * chance[g][h]) * rate
     return value, floor, slope
 
 
 def dual(q: Classes, C: Balls, shares: Any = None) -> tuple[Any, Any, Balls, list[Any]]:
     """F, a minorant's value, its D, and the mu = -diag(D G) with which S = D + diag(mu) leaves no force."""
-    value, floor, slope = terms(q, C, shares)
+    value, floor, slope = q.terms(C, shares)
     D = [[(slope[g][h] + slope[h][g]) / 2 for h in q.m] for g in q.m]
     return value, floor, D, [-sum(q.others[g][h] * D[g][h] * C[g][h] for h in q.m) for g in q.m]
 
@@ -236,110 +248,101 @@ def positive(q: Classes, D: Balls, mu: list[Any], without: int | None = None) ->
 
 def collapsed(q: Classes, signs: list[int]) -> tuple[Balls, list[Any]]:
     """D and mu at G = v v', v the ``signs``, with S v = 0 exactly."""
-    return dual(q, [[_ball(a * b) for b in signs] for a in signs])[2:]
-
-
-def strictly_convex(q: Classes) -> bool:
-    """Whether F has at most one minimiser by its form: every cosine is in a strictly convex term.  So is log(a + sum of
-    exponentials), a > 0, in each; with a = 0 it is straight where all its cosines rise together, but then it rises."""
-    drawn, (mass, offset, _) = q.draws(), q.rows()
-    if q.name in PAIRS or drawn is not None:
-        return q.name != "triplet" if drawn is None else bool(drawn[0] > 0 or drawn[2] > 1)
-    heard = [x > 0 and (y > 0 or not any(offset)) for x, y in zip(mass, offset, strict=True)]
-    return bool(_dot(q.sizes, [not h for h in heard]) < 2)
+    return dual(q, [[ball(a * b) for b in signs] for a in signs])[2:]
 
 
 def point_of(q: Classes, data: Any) -> tuple[Balls, list[int] | None]:
     """The cosines of the primal point, feasible whatever its numbers are; and its signs if it is at +1 and -1 only."""
-    listed, spread = _entry(data, "centroids", list), _numbers(data, "spread", len(q.p))
-    c = [_numbers({"centroids": row}, "centroids") for row in listed]
-    _need(len(c) == len(q.p) and len({len(row) for row in c}) == 1, "centroids: wanted one of one length for each kind")
-    _need(all(n > 1 or s == 0 for n, s in zip(q.sizes, spread, strict=True)), "spread: a single class has none")
-    length = [_dot(row, row) + s * s for row, s in zip(c, spread, strict=True)]
-    _need(all(length), "centroids: a point at the origin has no direction")
-    unit = [[_ball(x) / _ball(square).sqrt() for x in row] for row, square in zip(c, length, strict=True)]
-    cosines = [[_dot(x, y) for y in unit] for x in unit]
-    for g in q.m:
-        cosines[g][g] = _ball(1 - spread[g] ** 2 * Fraction(q.sizes[g], max(q.sizes[g] - 1, 1)) / length[g])
+    listed, spread = entry(data, "centroids", list), numbers(data, "spread", len(q.p))
+    c = [numbers({"centroids": row}, "centroids") for row in listed]
+    need(len(c) == len(q.p) and len({len(row) for row in c}) == 1, "centroids: wanted one of one length for each kind")
+    need(all(n > 1 or s == 0 for n, s in zip(q.sizes, spread, strict=True)), "spread: a single class has none")
+    length = [dot(row, row) + s * s for row, s in zip(c, spread, strict=True)]
+    need(all(length), "centroids: a point at the origin has no direction")
+    unit = [[ball(x) / ball(square).sqrt() for x in row] for row, square in zip(c, length, strict=True)]
+    cosines = [[dot(x, y) for y in unit] for x in unit]
+    for g, n in enumerate(q.sizes):
+        cosines[g][g] = ball(1 - spread[g] ** 2 * Fraction(n, max(n - 1, 1)) / length[g])
     flat = len(c[0]) == 1 and not any(spread) and all(row[0] in (1, -1) for row in c)
     return cosines, [int(row[0]) for row in c] if flat else None
 
 
-def optimum(data: Any, claim: str, text: str = "0") -> Outcome:
+def optimum(data: Any, claim: str, text: str = "0", made: Any = Classes) -> Outcome:
     """A claim about the least loss."""
-    q, given, limit = Classes(_entry(data, "question", dict)), _entry(data, "dual", dict), _ball(_number(text, claim))
-    (C, signs), mu = point_of(q, _entry(data, "point", dict)), [_ball(x) for x in _numbers(given, "mu", len(q.p))]
-    shares = [_numbers({"shares": row}, "shares", len(q.p)) for row in _entry({"shares": [], **given}, "shares", list)]
+    q, given, limit = made(entry(data, "question", dict)), entry(data, "dual", dict), ball(number(text, claim))
+    (C, signs), mu = point_of(q, entry(data, "point", dict)), [ball(x) for x in numbers(given, "mu", len(q.p))]
+    shares = [numbers({"shares": row}, "shares", len(q.p)) for row in entry({"shares": [], **given}, "shares", list)]
     bounded = all(0 <= x <= 1 for row in shares for x in row)
-    _need(bounded and len(shares) == len(q.p) * (q.name == "triplet"), "shares: wanted those of triplet, in [0, 1]")
+    need(bounded and len(shares) == len(q.p) * (q.name == "triplet"), "shares: wanted those of triplet, in [0, 1]")
     if claim in ("value", "bound"):
         value, floor, D, _ = dual(q, C, shares)
         if claim == "value":
             return f"the point has a loss of at most {text}", below((value, limit)), f"loss {value.str(20)}"
-        inner = _dot(q.sizes, mu) + q.pairs(lambda g, h: D[g][h] * C[g][h])
+        inner = dot(q.sizes, mu) + q.pairs(lambda g, h: D[g][h] * C[g][h])
         room = (floor - inner - limit) / q.count
         delta = room.lower()
         holds = positive(q, D, [x + delta for x in mu]) if delta > 0 else False if room < 0 else None
         why = f"F {floor.str(20)}, <S, G> {inner.str(3)}, delta {delta.str(3, radius=False)}"
         return f"no embedding has a loss below {text}", holds, why
     said = "the optimal cosines are unique" if claim == "unique" else "only one class opposite all others is optimal"
-    if claim == "unique" and strictly_convex(q):
+    if claim == "unique" and q.strictly_convex():
         return said, True, "the loss is strictly convex in every cosine"
     if signs is None or signs.count(1) != 1 or q.sizes[signs.index(1)] != 1 or q.name == "triplet":
         return said, False, "the point is not one class opposite all others"
     return said, positive(q, *collapsed(q, signs), 0), "S v = 0 exactly, S definite on a complement of v"
 
 
-def along(question: Any, x: Fraction) -> tuple[Classes, list[int]]:
+def along(question: Any, x: Fraction, made: type[Classes] = Classes) -> tuple[Classes, list[int]]:
     """The question with x for what varies, and the signs +1 of the largest class and -1 of all others."""
-    over, loss = _entry(question, "over", str), _entry(question, "loss", dict)
-    _need(over in ("temperature", "majority"), f"thresholds over {over!r:.40} are not checked")
-    q = Classes({**question, "loss": {**loss, "temperature": str(x)} if over == "temperature" else loss})
+    over, loss = entry(question, "over", str), entry(question, "loss", dict)
+    need(over in ("temperature", "batch", "negatives", "majority"), f"thresholds over {over!r:.40} are not checked")
+    q = made({**question, "loss": loss if over == "majority" else {**loss, over: str(x)}})
     first = max(q.m, key=q.p.__getitem__)
-    _need(q.sizes[first] == 1 and q.name != "triplet", "no threshold: several largest classes, or a loss with kinks")
+    need(q.sizes[first] == 1 and q.name != "triplet", "no threshold: several largest classes, or a loss with kinks")
     if over == "majority":
-        _need(x < 1, "a share is below 1")
-        rest = q.total - q.weights[first]
-        q.weigh([x if g == first else (1 - x) * w / rest for g, w in enumerate(q.weights)])
+        need(x < 1, "a share is below 1")
+        q.weigh([x if g == first else (1 - x) * w / (q.total - q.weights[first]) for g, w in enumerate(q.weights)])
     return q, [1 if g == first else -1 for g in q.m]
 
 
-def threshold(data: Any, _: str, low: Any, high: Any, side: Any, against: Any) -> Outcome:
+def threshold(data: Any, _: str, low: Any, high: Any, side: Any, against: Any, made: Any = Classes) -> Outcome:
     """The claim that collapse sets in, or ends, within an interval."""
-    question, ends = _entry(data, "question", dict), [_number(low, "low"), _number(high, "high")]
-    _need(0 < ends[0] < ends[1], "wanted 0 < low < high")
-    _need(side in ("above", "below"), "collapsed must be above or below")
-    (q, signs), (other, others) = (along(question, x) for x in (ends if side == "above" else ends[::-1]))
+    question, ends = entry(data, "question", dict), [number(low, "low"), number(high, "high")]
+    need(0 < ends[0] < ends[1] and side in ("above", "below"), "wanted 0 < low < high, collapsed above or below")
+    (q, signs), (other, others) = (along(question, x, made) for x in (ends if side == "above" else ends[::-1]))
     D, mu = collapsed(q, signs)
     if isinstance(against, dict):
-        g = _entry(against, "within", int)
-        _need(g in q.m and q.sizes[g] > 1, "against: no such kind of classes, or only one class of it")
+        g = entry(against, "within", int)
+        need(g in q.m and q.sizes[g] > 1, "against: no such kind of classes, or only one class of it")
         form = 2 * (mu[g] - D[g][g])
     else:
-        x = [_ball(each) for each in _numbers({"against": against}, "against", len(q.p))]
+        x = [ball(each) for each in numbers({"against": against}, "against", len(q.p))]
         form = sum(q.sizes[g] * mu[g] * x[g] ** 2 for g in q.m) + q.pairs(lambda g, h: D[g][h] * x[g] * x[h])
     holds = positive(other, *collapsed(other, others), 0) if form < 0 else below((form, 0))
-    said = f"all classes but one share one point {side} a {question['over']} in [{low}, {high}]"
-    return said, holds, f"x'Sx = {form.str(3)} at one end, S definite on a complement of v at the other"
+    return (
+        f"all classes but one share one point {side} a {question['over']} in [{low}, {high}]",
+        holds,
+        f"x'Sx = {form.str(3)} at one end, S definite on a complement of v at the other",
+    )
 
 
 def realizable(data: Any, claim: str, against: Any = None) -> Outcome:
     """The claim that a matrix of fractions is, or is not, psd."""
-    question = _entry(data, "question", dict)
-    y = [_numbers({"labels": row}, "labels") for row in _entry(question, "labels", list)]
-    _need(1 <= len(y) <= MOST_ORBITS and len({len(row) for row in y}) == 1, "labels: too many, none, or not alike")
-    temperature, sigma = (_number(question.get(key), key) for key in ("temperature", "sigma"))
-    _need(temperature > 0 and sigma > 0, "temperature and sigma must be above 0")
-    factor = temperature / (2 * sigma**2)
-    T = [[1 - factor * sum((a - b) ** 2 for a, b in zip(u, v, strict=True)) for v in y] for u in y]
+    question = entry(data, "question", dict)
+    y = [numbers({"labels": row}, "labels") for row in entry(question, "labels", list)]
+    need(1 <= len(y) <= MOST_ORBITS and len({len(row) for row in y}) == 1, "labels: too many, none, or not alike")
+    t, sigma = (number(question.get(key), key) for key in ("temperature", "sigma"))
+    need(t > 0 and sigma > 0, "temperature and sigma must be above 0")
+    T = [[1 - t / (2 * sigma**2) * sum((a - b) ** 2 for a, b in zip(u, v, strict=True)) for v in y] for u in y]
     if claim == "realizable":
         return "some unit vectors have exactly the cosines asked for", definite(T, semi=True), "by exact elimination"
-    x = _numbers({"against": against}, "against", len(y))
-    form = _dot(x, [_dot(row, x) for row in T])
+    x = numbers({"against": against}, "against", len(y))
+    form = dot(x, [dot(row, x) for row in T])
     return "no unit vectors have the cosines asked for", form < 0, f"x'Tx = {form}, exactly"
 
 
-KINDS: dict[str, tuple[Callable[..., Outcome], dict[str, str]]] = {
+Kinds = dict[str, tuple[Callable[..., Outcome], dict[str, str]]]
+KINDS: Kinds = {
     "optimum": (optimum, {"value": "at_most", "bound": "at_least", "collapsed": "", "unique": ""}),
     "threshold": (threshold, {"threshold": "low high collapsed against"}),
     "realizable": (realizable, {"realizable": "", "not realizable": "against"}),
@@ -348,23 +351,23 @@ KINDS: dict[str, tuple[Callable[..., Outcome], dict[str, str]]] = {
 in force; and each claim with the keys that it needs."""
 
 
-def check(text: str | bytes) -> list[Outcome]:
+def check(text: str | bytes, formats: dict[str, Kinds] | None = None) -> list[Outcome]:
     """All claims of a proof with what becomes of them; precision is doubled until they are decided."""
-    _need(flint, "python-flint is needed to check proofs (not to write them): pip install 'geomsolve[proof]'")
-    _need(len(text) <= MOST_BYTES, f"larger than {MOST_BYTES:,} bytes")
+    need(flint, "python-flint is needed to check proofs (not to write them): pip install 'geomsolve[proof]'")
+    need(len(text) <= MOST_BYTES, f"larger than {MOST_BYTES:,} bytes")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise NotAProofError(f"not JSON: {error}") from None
-    form = _entry(data, "format", str)
-    _need(form == FORMAT, f"format {form!r:.40} is not {FORMAT!r}, all that is known here")
-    _need(_entry(data, "kind", str) in KINDS, f"unknown kind {data['kind']!r:.40}; known are {', '.join(KINDS)}")
-    claims, (decide, needs), outcomes = _entry(data, "claims", list), KINDS[data["kind"]], []
-    _need(claims, "claims: there are none")
+    form, known = entry(data, "format", str), formats or {FORMAT: KINDS}
+    need(form in known, f"format {form!r:.40} is not {' or '.join(known)}, all that is known here")
+    need(entry(data, "kind", str) in known[form], f"unknown kind {data['kind']!r:.40}; known: {', '.join(known[form])}")
+    claims, (decide, needs), outcomes = entry(data, "claims", list), known[form][data["kind"]], []
+    need(claims, "claims: there are none")
     for claim in claims:
-        _need(_entry(claim, "claim", str) in needs, f"claims: wanted some of {', '.join(needs)}")
+        need(entry(claim, "claim", str) in needs, f"claims: wanted some of {', '.join(needs)}")
         keys = needs[claim["claim"]].split()
-        _need({*keys} <= {*claim}, f"a claim lacks one of its keys: {', '.join(keys)}")
+        need({*keys} <= {*claim}, f"a claim lacks one of its keys: {', '.join(keys)}")
         given, flint.ctx.prec = [data, claim["claim"], *(claim[key] for key in keys)], 64
         while (outcome := decide(*given))[1] is None and flint.ctx.prec < MOST_BITS:
             flint.ctx.prec *= 2
@@ -372,11 +375,11 @@ def check(text: str | bytes) -> list[Outcome]:
     return outcomes
 
 
-def verify(path: str) -> tuple[int, str, list[Outcome]]:
+def verify(path: str, by: Callable[[bytes], list[Outcome]] = check) -> tuple[int, str, list[Outcome]]:
     """Exit code 0, 1 or 2 of one file, what is wrong with it if it is no proof, and its claims."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123
-            outcomes = check(file.read(MOST_BYTES + 1))
+            outcomes = by(file.read(MOST_BYTES + 1))
     except (ArithmeticError, ValueError) as error:
         return 2, f"its numbers are beyond what can be enclosed ({error})", []
     except (NotAProofError, OSError) as error:

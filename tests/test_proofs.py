@@ -22,7 +22,7 @@ import pytest
 from scipy.optimize import brentq
 
 import geomsolve
-from geomsolve import verify
+from geomsolve import verify, verify_further
 
 flint = pytest.importorskip("flint", reason="python-flint, the extra 'proof', is not installed")
 
@@ -37,7 +37,11 @@ def written(run, tmp_path, *args):
 
 
 def holds(proof) -> bool:
-    return all(outcome[1] for outcome in verify.check(json.dumps(proof)))
+    """Whether all claims hold, by the one file alone too where that knows the loss."""
+    text = json.dumps(proof)
+    if proof["format"] == verify.FORMAT and not all(outcome[1] for outcome in verify.check(text)):
+        return False
+    return all(outcome[1] for outcome in verify_further.check_all(text))
 
 
 def expanded(proof):
@@ -85,6 +89,7 @@ def test_a_proof_by_hand(run, tmp_path):
     S = slope + np.diag(mu)
     claims = {claim["claim"]: claim for claim in proof["claims"]}
     assert claims.keys() == {"value", "bound", "unique"}
+    assert proof["further"] == [{"claim": "rank", "groups": [], "rank": 2}]
     low, high = float(claims["bound"]["at_least"]), float(claims["value"]["at_most"])
     assert low < -0.7208670871 < high + 1e-10
     assert value < high < value + 1e-11
@@ -104,6 +109,17 @@ FORMS = [
     ("--props", ".8,.1,.05,.05", "--batch", "16", "-t", ".5"),
     ("--props", ".95,.025,.025", "-t", "2"),
     ("--props", ".7,.2,.1", "--loss", "dcl", "--negatives", "1", "-t", ".3"),
+    ("--props", ".7,.2,.1", "-t", ".5", "--sampler", "sqrt", "--denominator", ".5,.3,.2"),
+    ("--props", ".7,.2,.1", "-t", ".5", "--anchor-weights", "balanced", "--logit-adjust", "1"),
+    ("--props", ".7,.2,.1", "--loss", "infonce", "--anchor-weights", "1,2,3", "--denominator", "balanced"),
+    ("--props", ".8,.1,.05,.05", "--loss", "kcl", "--batch", "6", "-t", ".5"),
+    ("--props", ".5,.3,.1,.1", "--loss", "bcl"),
+    ("--props", ".7,.2,.1", "--loss", "n-pair", "-t", ".5"),
+    ("--props", ".7,.2,.1", "--loss", "soft-supcon", "--epsilon", ".01", "-t", ".5"),
+    ("--props", ".7,.1,.1,.1", "--loss", "weince", "--delta", ".1", "--sampling", "supervised"),
+    ("--props", ".7,.2,.1", "--loss", "align-uniform"),
+    ("--props", ".6,.3,.1", "--loss", "contrastive", "--neg-margin", "-.9"),
+    ("--props", ".7,.2,.1", "--loss", "soft-margin-triplet", "--margin", ".2"),
 ]
 
 
@@ -160,6 +176,18 @@ def test_thresholds_in_a_direction_across_orbits(run, tmp_path, over, digits):
     (claim,) = proof["claims"]
     assert isinstance(claim["against"], list)
     assert claim["low"].startswith("1.1425461" if over == "temperature" else "0.9240")
+
+
+def test_a_threshold_in_whole_numbers_lies_between_neighbours(run, tmp_path):
+    """What the command says in words, 'fewer than 14 samples', and no other two neighbours."""
+    args = ("threshold", "--props", ".9,.06,.04", "--over", "batch", "-t", "1")
+    assert "fewer than 14 samples" in run(*args).stdout
+    proof = written(run, tmp_path, *args)
+    assert holds(proof)
+    (claim,) = proof["claims"]
+    assert (claim["low"], claim["high"], claim["collapsed"]) == ("13", "14", "below")
+    for low, high in (("12", "13"), ("14", "15"), ("13.5", "14")):
+        assert rejected({**proof, "claims": [{**claim, "low": low, "high": high}]})
 
 
 def test_ages_are_not_realizable_by_a_vector_of_fractions(run, tmp_path):
@@ -292,10 +320,13 @@ def test_one_digit_that_makes_a_claim_about_the_loss_false_is_found(run, tmp_pat
 
 
 @pytest.mark.slow
-def test_one_digit_that_makes_a_collapse_false_is_found(run, tmp_path):
-    """The classes and the temperature against the closed form; a point that is not opposite is no collapse."""
+@pytest.mark.parametrize("claim", ["collapsed", "groups", "rank"])
+def test_one_digit_that_makes_a_collapse_false_is_found(run, tmp_path, claim):
+    """The classes and the temperature against the closed form; a point that is not opposite is no collapse, and
+    classes that are collapsed have the rank 1, else 2."""
     proof = written(run, tmp_path, "imbalance", "--props", ".95,.025,.025", "-t", ".9")
-    proof["claims"] = [claim for claim in proof["claims"] if claim["claim"] == "collapsed"]
+    stated = [each for each in (*proof["claims"], *proof.pop("further")) if each["claim"] == claim]
+    proof |= {"claims": stated, "format": verify.FORMAT if claim == "collapsed" else verify_further.FURTHER}
     rng = random.Random(2)
 
     def is_false(other):
@@ -307,8 +338,15 @@ def test_one_digit_that_makes_a_collapse_false_is_found(run, tmp_path):
         share = float(weights[0] / total)
         return (t < 1000 and t > Fraction("0.01") and not collapsed(share, float(t))) or t <= Fraction("0.01")
 
+    assert holds(proof)
     assert not is_false(proof)
     assert all(map(rejected, made_false(proof, ("question",), is_false, rng)))
+    if claim == "rank":
+        assert all(rejected({**proof, "claims": [{**stated[0], "rank": rank}]}) for rank in (0, 2, 3, "1", None))
+        return
+    if claim == "groups":
+        assert all(rejected({**proof, "claims": [{**stated[0], "groups": x}]}) for x in ([[0, 1]], [[]], [[2]], 1))
+        return
     assert all(rejected(changed(proof, ("point", "centroids"), rng)) for _ in range(200))
     triplet = written(run, tmp_path, "imbalance", "--props", ".7,.2,.1", "--loss", "triplet")
     triplet["claims"] = [{"claim": "unique"}]
@@ -372,9 +410,31 @@ def test_one_digit_that_makes_a_verdict_false_is_found(run, tmp_path):
     assert all(map(rejected, made_false(corners, ("question",), indefinite, rng)))
 
 
+def test_some_classes_share_a_point_in_every_optimum(run, tmp_path):
+    """Two large classes and five small ones that are one point: 2 dimensions, against the optimum of all 7 classes
+    solved as if none were alike; and classes of different size, at the same point beside a large one."""
+    small = ("--loss", "infonce", "--sampling", "supervised", "--negatives", "4", "-t", "2")
+    proof = written(run, tmp_path, "imbalance", "--props", "2*.45,5*.02", *small)
+    assert holds(proof)
+    assert proof["further"] == [
+        {"claim": "groups", "groups": [[1]]},
+        {"claim": "rank", "groups": [[1]], "rank": 2},
+    ]
+    _, vectors, _ = expanded(proof)
+    assert np.allclose(vectors[2:], vectors[2], atol=0)
+    cold = written(run, tmp_path, "imbalance", "--props", "2*.45,5*.02", *small[:-1], ".1")
+    assert holds(cold)
+    forged = {**cold, "further": proof["further"]}
+    assert not holds(forged)
+    merged = written(run, tmp_path, "imbalance", "--props", ".95,.03,.02", "-t", "2")
+    assert merged["further"][0] == {"claim": "groups", "groups": [[1, 2]]}
+    assert holds(merged)
+
+
 def test_the_checker_is_one_file_that_knows_nothing_of_geomsolve():
-    text = FILE.read_text()
-    assert text.count("\n") <= 400
+    text, further = FILE.read_text(), Path(verify_further.__file__).read_text()
+    assert max(text.count("\n"), further.count("\n")) <= 400
+    assert set(re.findall("from (geomsolve.*?) import|import (geomsolve.*)", further)) == {("geomsolve.verify", "")}
     known = {node.names[0].name.split(".")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import)}
     known |= {node.module.split(".")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
     assert known <= set(sys.stdlib_module_names)
@@ -459,10 +519,10 @@ def test_bad_numbers_sizes_and_claims_are_refused(run, tmp_path):
 @pytest.mark.parametrize(
     "args",
     [
-        ("imbalance", "--props", ".7,.2,.1", "--loss", "align-uniform"),
+        ("imbalance", "--props", ".7,.2,.1", "--batch", "8", "--views", "1"),
         ("imbalance", "--props", ".7,.2,.1", "--nonnegative"),
-        ("imbalance", "--props", ".7,.2,.1", "--sampler", "balanced"),
-        ("threshold", "--props", ".9,.06,.04", "--over", "batch"),
+        ("imbalance", "--props", ".7,.2,.1", "--sampler", "balanced", "--batch", "8"),
+        ("threshold", "--props", ".9,.06,.04", "--over", "imbalance"),
         ("realizable", "--weighting", "yaware"),
     ],
 )
@@ -547,7 +607,7 @@ def test_proofs_of_a_batch_and_of_its_page(run, tmp_path, monkeypatch):
     (tmp_path / "dir" / "p-2.json").write_text("{}")
     assert run("report", out, "--out", "page.html").code == 0
     page = (tmp_path / "page.html").read_text()
-    assert "verified, 3 claims: dir/p-1.json" in page
+    assert "verified, 4 claims: dir/p-1.json" in page
     assert "not verified, as it is not the file that was written: dir/p-2.json" in page
     done = run("batch", folder, "--out", out, "--resume", "--proof", "dir", "--jobs", 1)
     assert "2 of 3 answers are kept" in done.stderr

@@ -18,10 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from geomsolve import verify, verify_further
 from geomsolve._version import __version__
 from geomsolve.analyses.elimination import eliminate, exact, target_in_fractions
 from geomsolve.analyses.exactly import enclose
 from geomsolve.analyses.imbalance import ImbalanceReport
+from geomsolve.analyses.merging import best_geometry
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.realizable import weighting_of
 from geomsolve.analyses.realizable_report import RealizableReport
@@ -33,6 +35,7 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses import Loss
 from geomsolve.objectives.base import Objective
+from geomsolve.objectives.merged import Merger
 from geomsolve.proof.certificate import collapse_blocks, collapse_is_optimal, dual_matrix
 from geomsolve.proof.collapse import has_majority
 from geomsolve.questions.base import Problem
@@ -41,7 +44,6 @@ from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.realizable import Realizable
 from geomsolve.questions.threshold import Threshold
 from geomsolve.report import Report
-from geomsolve.verify import FORMAT
 
 ROOM = 1e-11
 """Nats, relative to a loss above 1, by which a claimed bound stays below the one found, for rounding."""
@@ -54,6 +56,9 @@ DIGITS = 12
 
 EIGENVALUES = 1e-14
 """How far a threshold from eigenvalues in double precision may be off, relative to a threshold above 1."""
+
+MOST_ENCLOSED = 50
+"""Distinct proportions up to which the optimum is enclosed."""
 
 MOST = 1000
 """Distinct proportions up to which a proof is written: checking costs their cube."""
@@ -79,29 +84,37 @@ def standing_alone(report: Report, problem: Problem, digits: int | None = None) 
 
 
 def as_text(proof: dict[str, Any]) -> str:
-    """A proof as JSON, one entry a line."""
-    head = {"format": FORMAT, "written_by": f"geomsolve {__version__}"}
+    """A proof as JSON, one entry a line, of the first format that knows its loss."""
+    loss, classes = proof["question"].get("loss"), proof["question"].get("classes", [{}])
+    known = loss is None or {*loss} <= {"name", *verify.TAKES.get(loss["name"], "").split()}
+    core = known and (loss is None or loss["name"] in verify.TAKES) and not {"anchor", "compared"} & {*classes[0]}
+    head = {"format": verify.FORMAT if core else verify_further.FURTHER, "written_by": f"geomsolve {__version__}"}
     return json.dumps({**head, **proof}, indent=1, ensure_ascii=False) + "\n"
 
 
 def known_loss(loss: Loss) -> dict[str, Any]:
-    """The loss as a proof states it; InputError where there is no proof of it."""
+    """The loss as a proof states it, numbers of each class as tuples; InputError where there is no proof of it."""
     parameters = loss.in_proofs
     if parameters is None:
         raise InputError(
-            f"no proof that stands alone is written for this form of {loss.name}; it is for supcon, infonce and dcl "
-            "without changed weights, and for triplet, sigmoid and spectral. Leave this out",
+            f"no proof that stands alone is written for this form of {loss.name}; docs/proofs.md lists the losses and "
+            "forms that have one. Leave this out",
             field="proof",
         )
     written = {key: exact(x) if type(x) in (int, float) else x for key, x in parameters.items()}
     return {"name": loss.name, **written}
 
 
-def classes_of(problem: ClassProblem, orbits: Orbits) -> tuple[list[dict[str, Any]], Orbits]:
-    """Kinds of classes with exact weights, which are divided by their sum; and the orbits that they are.
+def classes_of(
+    problem: ClassProblem, orbits: Orbits, stated: dict[str, Any]
+) -> tuple[list[dict[str, Any]], Orbits, dict[str, Any]]:
+    """Kinds of classes with exact weights, which are divided by their sum; the orbits that they are; and the loss as it
+    is ``stated``, less the numbers of each class, which stand with the kinds.
 
     Classes whose weights agree only up to rounding become kinds of their own.
     """
+    each = {key: [exact(x) for x in value] for key, value in stated.items() if isinstance(value, tuple)}
+    stated = {key: value for key, value in stated.items() if key not in each}
     given = problem.class_counts or getattr(problem, "props", None) or problem.proportions
     weights = [exact(x) for x in given]
     if any(len({weights[a] for a in np.flatnonzero(orbits.index == g)}) > 1 for g in range(orbits.n_orbits)):
@@ -114,10 +127,14 @@ def classes_of(problem: ClassProblem, orbits: Orbits) -> tuple[list[dict[str, An
     first = np.unique(orbits.index, return_index=True)[1]
     names = problem.class_names
     members = [[names[a] for a in np.flatnonzero(orbits.index == g)] for g in range(orbits.n_orbits)]
-    return [
-        {"size": int(n), "weight": weights[a], "names": who}
-        for n, a, who in zip(orbits.sizes, first.tolist(), members, strict=True)
-    ], orbits
+    return (
+        [
+            {"size": int(n), "weight": weights[a], **{key: given[a] for key, given in each.items()}, "names": who}
+            for n, a, who in zip(orbits.sizes, first.tolist(), members, strict=True)
+        ],
+        orbits,
+        stated,
+    )
 
 
 def of_optimum(report: ImbalanceReport, problem: Imbalance) -> dict[str, Any]:
@@ -130,10 +147,12 @@ def of_optimum(report: ImbalanceReport, problem: Imbalance) -> dict[str, Any]:
         )
     if report.structure.kind == "degenerate":
         raise InputError("the loss is degenerate, and the reason for that is its proof; leave this out", field="proof")
-    stated = known_loss(loss)
-    classes, orbits = classes_of(problem, report.orbits)
+    classes, orbits, stated = classes_of(problem, report.orbits, known_loss(loss))
     objective = loss.objective(orbits)
     cosines = report.orbits.expand(report.orbit_cosines, orbits)
+    groups = groups_of(report, objective, orbits)
+    if groups:
+        cosines = best_geometry(objective, orbits, groups)
     apart = has_majority(orbits) and objective.decides and objective.smooth
     collapsed = apart and collapse_is_optimal(objective, orbits)
     if collapsed:
@@ -142,12 +161,14 @@ def of_optimum(report: ImbalanceReport, problem: Imbalance) -> dict[str, Any]:
         point = {"centroids": [[str(x)] for x in signs.tolist()], "spread": ["0"] * orbits.n_orbits}
     else:
         centroids, spread = orbits.factor(cosines)
+        for group in groups:
+            centroids[list(group)], spread[list(group)] = centroids[group[0]], 0.0
         point = {"centroids": decimals(centroids), "spread": decimals(spread)}
     dual, low, high = bounds(objective, orbits, cosines, report.slopes)
     claims: list[dict[str, str]] = [{"claim": "value", "at_most": high}, {"claim": "bound", "at_least": low}]
     claims += [{"claim": "collapsed"}] if collapsed else []
     claims += [{"claim": "unique"}] if report.unique and (objective.smooth or collapsed) else []
-    return {
+    proof = {
         "kind": "optimum",
         "question": {"loss": stated, "classes": classes},
         **({"assuming": report.assumption} if report.assumption else {}),
@@ -155,6 +176,31 @@ def of_optimum(report: ImbalanceReport, problem: Imbalance) -> dict[str, Any]:
         "dual": dual,
         "claims": claims,
     }
+    further = further_claims(proof, groups, report.rank) if objective.decides else []
+    return {**proof, "further": further} if further else proof
+
+
+def groups_of(report: ImbalanceReport, objective: Objective, orbits: Orbits) -> Merger:
+    """Which orbits share a point at the optimum that is proven, as far as it was found; whole orbits only."""
+    if not objective.decides or not report.structure.groups:
+        return ()
+    found = tuple(tuple(sorted({int(orbits.index[a]) for a in group})) for group in report.structure.groups)
+    whole = sum(int(orbits.sizes[list(group)].sum()) for group in found) == sum(map(len, report.structure.groups))
+    return tuple(sorted(found)) if whole and len({g for group in found for g in group}) == sum(map(len, found)) else ()
+
+
+def further_claims(proof: dict[str, Any], groups: Merger, rank: int) -> list[dict[str, Any]]:
+    """Which classes share a point in every optimum, and its rank, where python-flint is there and finds that both hold.
+
+    What they take, the optimum enclosed, is more than numbers in double precision say beforehand.
+    """
+    if verify.flint is None or len(proof["question"]["classes"]) > MOST_ENCLOSED:
+        return []
+    listed = [list(group) for group in groups]
+    claims: list[dict[str, Any]] = [{"claim": "groups", "groups": listed}] if groups else []
+    claims.append({"claim": "rank", "groups": listed, "rank": rank})
+    tried = json.dumps({"format": verify_further.FURTHER, **proof, "claims": claims})
+    return [claim for claim, found in zip(claims, verify_further.check_all(tried), strict=True) if found[1]]
 
 
 def bounds(
@@ -188,10 +234,10 @@ def of_threshold(report: ThresholdReport, problem: Threshold, digits: int) -> di
     The smallest eigenvalue of S, v left out, is 0 at the threshold; of its two sides the one where it is negative is
     shown by its eigenvector.
     """
-    if report.threshold is None or problem.over not in ("temperature", "majority") or problem.slack is not None:
+    varied = ("temperature", "majority", "batch", "negatives")
+    if report.threshold is None or problem.over not in varied or problem.slack is not None:
         raise InputError(
-            "proofs that stand alone are of thresholds over temperature or majority, where there is one; leave this "
-            "out",
+            f"proofs that stand alone are of thresholds over {', '.join(varied)}, where there is one; leave this out",
             field="proof",
         )
     loss = loss_of(problem)
@@ -200,13 +246,17 @@ def of_threshold(report: ThresholdReport, problem: Threshold, digits: int) -> di
     path = path_over(problem.over, loss, Classes(problem.proportions, problem.class_counts))
     value = float(report.threshold["value"])
     orbits = path.at(odds(path, value))[1]
-    classes, orbits = classes_of(problem, orbits)
-    if problem.over == "temperature":
-        del stated["temperature"]
+    classes, orbits, stated = classes_of(problem, orbits, stated)
+    stated.pop(problem.over, None)
     if not has_majority(orbits):
         raise InputError("several classes are the largest; a proof needs one", field="proof")
     question = {"over": problem.over, "loss": stated, "classes": classes}
     above = bool(report.collapsed_above)
+    assumed = {"assuming": report.assumption} if report.assumption else {}
+    if path.whole:
+        low = next((k for k in (int(value) - 1, int(value)) if k > 0 and changes_after(path, k)), int(value))
+        text = (str(low), str(low + 1))
+        return threshold_proof(question, assumed, text, downhill(path, float(low if above else low + 1)), above=above)
     root = refined(path, value)
     unit, room = Decimal(1).scaleb(-min(digits, DIGITS)), Decimal(repr(EIGENVALUES * max(1.0, root)))
     ends = (
@@ -219,20 +269,21 @@ def of_threshold(report: ThresholdReport, problem: Threshold, digits: int) -> di
     else:
         text = (format(ends[0], "f"), format(ends[1], "f"))
         against = downhill(path, float(ends[0] if above else ends[1]))
-    return {
-        "kind": "threshold",
-        "question": question,
-        **({"assuming": report.assumption} if report.assumption else {}),
-        "claims": [
-            {
-                "claim": "threshold",
-                "low": text[0],
-                "high": text[1],
-                "collapsed": "above" if above else "below",
-                "against": against,
-            }
-        ],
-    }
+    return threshold_proof(question, assumed, text, against, above=above)
+
+
+def threshold_proof(
+    question: dict[str, Any], assumed: dict[str, str], ends: tuple[str, str], against: Any, *, above: bool
+) -> dict[str, Any]:
+    """That collapse sets in, or ends, between two ends, with a direction for the one where there is none."""
+    side = "above" if above else "below"
+    claim = {"claim": "threshold", "low": ends[0], "high": ends[1], "collapsed": side, "against": against}
+    return {"kind": "threshold", "question": question, **assumed, "claims": [claim]}
+
+
+def changes_after(path: Path, k: int) -> bool:
+    """Whether classes collapse at just one of the whole numbers k and k + 1."""
+    return collapse_is_optimal(*path.at(float(k))) != collapse_is_optimal(*path.at(float(k + 1)))
 
 
 def odds(path: Path, value: float) -> float:

@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from geomsolve.verify import flint, verify
+from geomsolve.verify_further import check_all
 from geomsolve.words import counted
 
 Row = dict[str, Any]
 
 
 def all_verified(files: Sequence[str], jobs: int | None) -> list[tuple[int, str, list[tuple[str, bool | None, str]]]]:
-    """:func:`verify` of each file, several at a time where there are many."""
+    """``verify`` of each file, several at a time where there are many."""
     if len(files) < 4 or jobs == 1:
-        return [verify(file) for file in files]
+        return [verify(file, check_all) for file in files]
     import joblib
 
-    tasks = (joblib.delayed(verify)(file) for file in files)
+    tasks = (joblib.delayed(verify)(file, check_all) for file in files)
     return list(joblib.Parallel(jobs or joblib.cpu_count(), batch_size="auto")(tasks))
 
 

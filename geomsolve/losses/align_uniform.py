@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -51,6 +51,10 @@ class AlignUniform(Loss):
     in_contrast: ClassVar[bool] = True
 
     uniform_t: float = parameter(UNIFORM_T, 2.0)
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {"uniform_t": self.uniform_t}
 
     def objective(self, orbits: Orbits) -> Objective:
         p = orbits.proportions

@@ -168,8 +168,8 @@ class Loss(Choice):
 
     @property
     def in_proofs(self) -> dict[str, Any] | None:
-        """The parameters under which ``verify.py`` knows the loss by its name, from its definition; None where it does
-        not."""
+        """The parameters under which ``verify.py`` or ``verify_further.py`` knows the loss by its name, from its
+        definition, numbers of each class as tuples; None where neither does."""
         return None
 
     @property

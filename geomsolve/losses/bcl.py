@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, log
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -73,6 +73,10 @@ class BCL(Loss):
                 "question of the classes alone; leave out the batch (then they do not matter), or take no",
                 field="loss.complement",
             )
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {"temperature": self.temperature} if self.batch is None else None
 
     def objective(self, orbits: Orbits) -> Objective:
         if self.batch is not None:

@@ -23,7 +23,7 @@ Symbols: q ``share``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -56,6 +56,10 @@ class Contrastive(Loss):
     @property
     def reads_whole_set(self) -> bool:
         return False
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {"neg_margin": self.neg_margin, "sampling": self.sampling}
 
     def objective(self, orbits: Orbits) -> Objective:
         return Hinge(pair_mass(orbits, self.sampling), self.neg_margin)

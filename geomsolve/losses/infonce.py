@@ -121,10 +121,11 @@ class Negatives(Loss):
 
     @property
     def in_proofs(self) -> dict[str, Any] | None:
-        if self.changed or self.hardness is not None:
+        changed = self.changes.in_proofs
+        if changed is None or self.hardness is not None:
             return None
         drawn = {} if self.negatives == inf else {"negatives": int(self.negatives)}
-        return {"temperature": self.temperature, "sampling": self.sampling, **drawn}
+        return {"temperature": self.temperature, "sampling": self.sampling, **drawn, **changed}
 
     def plain(self) -> tuple[Loss, str | None]:
         if self.hardness is None:

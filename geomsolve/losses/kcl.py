@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Loss, register, settle_batches
@@ -57,6 +57,13 @@ class KCL(Loss):
             f"at the optimum kcl is supcon: its {self.positives} positives an anchor share a point with all others of "
             "the class, so their number changes nothing",
         )
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        if self.replacement == "no" or self.views == 1:
+            return None
+        drawn = {} if self.batch is None else {"batch": self.batch, "views": self.views}
+        return {"temperature": self.temperature, "positives": self.positives, **drawn}
 
     def objective(self, orbits: Orbits) -> Objective:
         return self.every_positive.objective(orbits)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf, log
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -59,6 +59,10 @@ class NPair(Loss):
     @property
     def reads_whole_set(self) -> bool:
         return False
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {"temperature": self.temperature} if self.negatives is None else None
 
     def objective(self, orbits: Orbits) -> Objective:
         others = orbits.n_classes - 1

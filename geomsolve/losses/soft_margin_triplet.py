@@ -18,7 +18,7 @@ Symbols: q ``share``, tau ``temperature``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -50,6 +50,10 @@ class SoftTriplet(Loss):
     @property
     def reads_whole_set(self) -> bool:
         return False
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {"temperature": self.temperature, "margin": self.margin or 0.0, "sampling": self.sampling}
 
     def _objective(self, orbits: Orbits, sampling: str) -> Objective:
         scale = 1 / self.temperature

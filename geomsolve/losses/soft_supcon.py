@@ -12,7 +12,7 @@ Symbols: P ``target``, tau ``temperature``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from geomsolve.gram.orbits import Orbits
 from geomsolve.losses.base import Loss, register
@@ -43,6 +43,10 @@ class SoftSupCon(Loss):
     @property
     def scatter_is_heat(self) -> bool:
         return True
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {"temperature": self.temperature, "epsilon": self.epsilon}
 
     def objective(self, orbits: Orbits) -> Objective:
         p = orbits.proportions

@@ -150,9 +150,11 @@ class SupCon(Loss):
 
     @property
     def in_proofs(self) -> dict[str, Any] | None:
-        rebalanced = any(getattr(self, name) is not None for name in (*REBALANCED, "batches"))
-        if rebalanced or self.replacement == "no" or self.views == 1:
+        changed = self.rebalance.in_proofs
+        if changed is None or self.batches is not None or self.replacement == "no" or self.views == 1:
             return None
+        if changed:
+            return None if self.batch is not None else {"temperature": self.temperature, **changed}
         if self.batch is not None:
             return {"temperature": self.temperature, "batch": self.batch, "views": self.views}
         return {"temperature": self.temperature, **({"full_batch": True} if self.full_batch else {})}

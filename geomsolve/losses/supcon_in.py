@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import log
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -55,6 +55,10 @@ class SupConIn(Loss):
     def outside(self) -> SupCon:
         """SupCon with the mean outside, of the same optimum."""
         return SupCon(self.temperature)
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {"temperature": self.temperature}
 
     def objective(self, orbits: Orbits) -> Objective:
         return self.outside.objective(orbits)

@@ -16,7 +16,7 @@ Symbols: lambda ``tail_weight``, beta ``tail_shape``, delta ``delta``, l ``logit
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,6 +60,10 @@ class WEINCE(Loss):
     @property
     def reads_whole_set(self) -> bool:
         return not self.unbounded
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return None if self.unbounded or self.delta <= 0 else self.parameters()
 
     def objective(self, orbits: Orbits) -> Objective:
         chance, own = negative_distribution(orbits, self.sampling)

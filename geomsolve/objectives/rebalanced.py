@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,6 +48,19 @@ class Rebalance:
     denominator: PerClass | None = None
     logit_adjust: float | None = None
     pair_margin: Margins | None = None
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        """What is changed as ``verify_further.py`` knows it, numbers of each class as tuples; None where it cannot."""
+        effective = isinstance(self.anchor_weights, str) and self.anchor_weights != "balanced"
+        listed = {"anchor": self.anchor_weights, "compared": self.denominator}
+        numbers = {key: given for key, given in listed.items() if isinstance(given, tuple)}
+        if effective or self.pair_margin is not None or any(min(given) <= 0 for given in numbers.values()):
+            return None
+        rules = {"anchors": self.anchor_weights, "denominator": self.denominator}
+        named = {key: rule for key, rule in rules.items() if rule == "balanced"}
+        powers = {"sampler": self.sampler, "logit_adjust": self.logit_adjust}
+        return {**named, **{key: x for key, x in powers.items() if x is not None}, **numbers}
 
     def columns(self, n_classes: int) -> FloatArray | None:
         """What tells classes of equal proportion apart (K, q): what was given class by class; None if nothing was.
