@@ -38,34 +38,34 @@ class NotAProofError(Exception):
     """Says what is wrong with a file."""
 
 
-def need(holds: object, message: str) -> None:
+def _need(holds: object, message: str) -> None:
     if not holds:
         raise NotAProofError(message)
 
 
-def entry(data: Any, key: str, kind: type) -> Any:
-    need(isinstance(data, dict) and key in data, f"{key!r} is missing")
-    need(type(data[key]) is kind, f"{key!r} must be {kind.__name__}, got {data[key]!r:.60}")
+def _entry(data: Any, key: str, kind: type) -> Any:
+    _need(isinstance(data, dict) and key in data, f"{key!r} is missing")
+    _need(type(data[key]) is kind, f"{key!r} must be {kind.__name__}, got {data[key]!r:.60}")
     return data[key]
 
 
-def number(text: Any, key: str) -> Fraction:
-    need(isinstance(text, str) and NUMBER.fullmatch(text), f"{key}: wanted a number in quotes, got {text!r:.60}")
-    need("/" not in text or text.split("/")[1].strip("0"), f"{key}: {text!r:.60} divides by zero")
+def _number(text: Any, key: str) -> Fraction:
+    _need(isinstance(text, str) and NUMBER.fullmatch(text), f"{key}: wanted a number in quotes, got {text!r:.60}")
+    _need("/" not in text or text.split("/")[1].strip("0"), f"{key}: {text!r:.60} divides by zero")
     return Fraction(text)
 
 
-def numbers(data: Any, key: str, count: int | None = None) -> list[Fraction]:
-    listed = entry(data, key, list)
-    need(count is None or len(listed) == count, f"{key!r} has {len(listed)} entries, not {count}")
-    return [number(text, key) for text in listed]
+def _numbers(data: Any, key: str, count: int | None = None) -> list[Fraction]:
+    listed = _entry(data, key, list)
+    _need(count is None or len(listed) == count, f"{key!r} has {len(listed)} entries, not {count}")
+    return [_number(text, key) for text in listed]
 
 
-def ball(x: Any) -> Any:
+def _ball(x: Any) -> Any:
     return x if isinstance(x, flint.arb) else flint.arb(flint.fmpq(*Fraction(x).as_integer_ratio()))
 
 
-def dot(x: list[Any], y: list[Any]) -> Any:
+def _dot(x: list[Any], y: list[Any]) -> Any:
     return sum(a * b for a, b in zip(x, y, strict=True))
 
 
@@ -90,25 +90,23 @@ class Classes:
     takes = TAKES
 
     def __init__(self, question: Any) -> None:
-        self.loss, groups = entry(question, "loss", dict), entry(question, "classes", list)
-        self.name, taken = entry(self.loss, "name", str), self.takes.get(self.loss["name"], "").split()
-        need(self.name in self.takes, f"unknown loss {self.name!r:.40}; known are {', '.join(self.takes)}")
-        need({*self.loss} <= {"name", *taken}, f"{self.name} takes {', '.join(taken)} and no more")
-        need(1 <= len(groups) <= MOST_ORBITS, f"wanted 1 to {MOST_ORBITS} kinds of classes, got {len(groups)}")
-        self.groups, self.m, self.sizes = groups, range(len(groups)), [entry(group, "size", int) for group in groups]
+        self.loss, groups = _entry(question, "loss", dict), _entry(question, "classes", list)
+        self.name, taken = _entry(self.loss, "name", str), self.takes.get(self.loss["name"], "").split()
+        _need(self.name in self.takes, f"unknown loss {self.name!r:.40}; known are {', '.join(self.takes)}")
+        _need({*self.loss} <= {"name", *taken}, f"{self.name} takes {', '.join(taken)} and no more")
+        _need(1 <= len(groups) <= MOST_ORBITS, f"wanted 1 to {MOST_ORBITS} kinds of classes, got {len(groups)}")
+        self.groups, self.m, self.sizes = groups, range(len(groups)), [_entry(group, "size", int) for group in groups]
         self.count, self.others = sum(self.sizes), [[n - (g == h) for h, n in enumerate(self.sizes)] for g in self.m]
-        need(
-            all(0 < n <= MOST_SIZE for n in self.sizes) and self.count > 1, f"size: wanted 1 to {MOST_SIZE:,}, 2 in all"
-        )
-        self.weigh([number(entry(group, "weight", str), "weight") for group in groups])
+        _need(all(0 < n <= MOST_SIZE for n in self.sizes) and self.count > 1, "size: wanted 1 to a billion, 2 in all")
+        self.weigh([_number(_entry(group, "weight", str), "weight") for group in groups])
         temperature = self.option("temperature", "0" if "temperature" in taken else "1")
-        need(temperature > 0, "the temperature must be given and above 0")
+        _need(temperature > 0, "the temperature must be given and above 0")
         self.scale, self.mean = 1 / temperature, self.loss.get("form", "sum") == "mean"
-        need(self.loss.get("form", "sum") in ("sum", "mean"), "form must be sum or mean")
+        _need(self.loss.get("form", "sum") in ("sum", "mean"), "form must be sum or mean")
 
     def weigh(self, weights: list[Fraction]) -> None:
-        need(all(w > 0 for w in weights), "weights must be positive")
-        self.weights, self.total = weights, Fraction(dot(self.sizes, weights))
+        _need(all(w > 0 for w in weights), "weights must be positive")
+        self.weights, self.total = weights, Fraction(_dot(self.sizes, weights))
         self.p = [w / self.total for w in weights]
 
     def pairs(self, each: Callable[[int, int], Any]) -> Any:
@@ -116,12 +114,12 @@ class Classes:
         return sum(self.sizes[g] * self.others[g][h] * each(g, h) for g in self.m for h in self.m if self.others[g][h])
 
     def option(self, key: str, default: str) -> Fraction:
-        return number(self.loss.get(key, default), key)
+        return _number(self.loss.get(key, default), key)
 
     def drawn(self, default: str = "iid") -> tuple[list[Fraction], list[list[Fraction]]]:
         """Chance of the anchor's own class, and of each other single class, by orbit of the anchor."""
         way, p = self.loss.get("sampling", default), self.p
-        need(way in ("iid", "supervised"), f"sampling {way!r:.40} is neither iid nor supervised")
+        _need(way in ("iid", "supervised"), f"sampling {way!r:.40} is neither iid nor supervised")
         return (p, [p] * len(p)) if way == "iid" else ([0 * x for x in p], [[x / (1 - own) for x in p] for own in p])
 
     def rows(self) -> tuple[list[Fraction], list[Fraction], list[list[Fraction]]]:
@@ -130,7 +128,7 @@ class Classes:
             own, chance = self.drawn()
             return self.p, [x + self.mean for x in own], chance
         w = self.weights
-        need(all(x.denominator == 1 for x in w), "a full batch has whole counts for weights")
+        _need(all(x.denominator == 1 for x in w), "a full batch has whole counts for weights")
         return [x / self.total if x > 1 else Fraction(0) for x in w], [x - 1 for x in w], [w for _ in w]
 
     def draws(self) -> tuple[Fraction, Fraction, int] | None:
@@ -139,25 +137,25 @@ class Classes:
             return None
         supcon, views = self.name == "supcon", self.option("views", "2")
         k = self.option("batch", "0") - 1 if supcon else self.option("negatives", "0")
-        need(k.denominator == 1 and 1 <= k <= 10**9 and views > 1, "wanted whole draws above 0, and two views or more")
+        _need(k.denominator == 1 and 1 <= k <= 10**9 and views > 1, "wanted whole draws above 0, and two views or more")
         base, factor = Fraction(self.name == "infonce"), 1 / k if self.mean else Fraction(1)
         return (views - 1, views, int(k)) if supcon else (base, factor, int(k))
 
     def terms(self, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
         """F at the cosines C, a minorant of F there, and dF/dG_ab of that for an anchor a and a class b, by orbit."""
         if self.name in PAIRS:
-            return pair_terms(self, C, shares)
-        drawn, (mass, offset, weight), scale = self.draws(), self.rows(), ball(self.scale)
-        value, slope = ball(0), []
+            return _pair_terms(self, C, shares)
+        drawn, (mass, offset, weight), scale = self.draws(), self.rows(), _ball(self.scale)
+        value, slope = _ball(0), []
         for g in self.m:
-            x = [((C[g][h] - 1) * scale).exp() if self.others[g][h] else ball(0) for h in self.m]
+            x = [((C[g][h] - 1) * scale).exp() if self.others[g][h] else _ball(0) for h in self.m]
             if drawn is not None:
                 loss, rates = expected(self, g, x, *drawn)
             else:
-                total = ball(offset[g]) + sum(self.others[g][h] * ball(weight[g][h]) * x[h] for h in self.m)
-                loss, rates = total.log(), [ball(w) / total for w in weight[g]]
-            value += self.sizes[g] * ball(mass[g]) * loss
-            slope.append([ball(mass[g]) * scale * x[h] * rates[h] for h in self.m])
+                total = _ball(offset[g]) + sum(self.others[g][h] * _ball(weight[g][h]) * x[h] for h in self.m)
+                loss, rates = total.log(), [_ball(w) / total for w in weight[g]]
+            value += self.sizes[g] * _ball(mass[g]) * loss
+            slope.append([_ball(mass[g]) * scale * x[h] * rates[h] for h in self.m])
         return value, value, slope
 
     def strictly_convex(self) -> bool:
@@ -166,7 +164,7 @@ class Classes:
         if self.name in PAIRS or drawn is not None:
             return self.name != "triplet" if drawn is None else bool(drawn[0] > 0 or drawn[2] > 1)
         heard = [x > 0 and (y > 0 or not any(offset)) for x, y in zip(mass, offset, strict=True)]
-        return bool(dot(self.sizes, [not h for h in heard]) < 2)
+        return bool(_dot(self.sizes, [not h for h in heard]) < 2)
 
 
 def expected(q: Classes, g: int, x: list[Any], a0: Fraction, b: Fraction, k: int) -> tuple[Any, list[Any]]:
@@ -176,11 +174,11 @@ def expected(q: Classes, g: int, x: list[Any], a0: Fraction, b: Fraction, k: int
     |e^-s - E e^-sY| <= s (1 + E Y) near 0, <= e^-s + e^{-s Ymin} far out; the other integrands are <= 1, e^{-s Ymin}.
     """
     own, chance = q.drawn()
-    parts = [(ball(q.others[g][h] * chance[g][h]), x[h]) for h in q.m if q.others[g][h]]
-    parts += [(ball(own[g]), ball(1))] if own[g] else []
-    A, B, tiny = ball(a0), ball(b), flint.arb(2) ** -int(0.9 * flint.ctx.prec)
+    parts = [(_ball(q.others[g][h] * chance[g][h]), x[h]) for h in q.m if q.others[g][h]]
+    parts += [(_ball(own[g]), _ball(1))] if own[g] else []
+    A, B, tiny = _ball(a0), _ball(b), flint.arb(2) ** -int(0.9 * flint.ctx.prec)
     least, mean = A + B * k * min(y.lower() for _, y in parts), A + B * k * sum(r * y for r, y in parts)
-    need(least > 0, "a cosine too low for its temperature")
+    _need(least > 0, "a cosine too low for its temperature")
     near = -int(0.7 * flint.ctx.prec) - 2 - int(abs(float(mean.log())))
     far = max(7, 2 + int(float((flint.ctx.prec / least).log().upper())))
     low, high = flint.arb(near).exp(), flint.arb(far).exp()
@@ -195,25 +193,25 @@ def expected(q: Classes, g: int, x: list[Any], a0: Fraction, b: Fraction, k: int
     end = (-high * least).exp() / least
     value = integral(lambda s: (-s).exp() - decay(s, k), low * (1 + mean) + ((-high).exp() + end) / high)
     part = [integral(lambda s, y=y: s * decay(s, k - 1) * (-s * B * y).exp(), low + end) for y in x]  # type: ignore[misc]
-    return value, [ball(k * b * chance[g][h]) * part[h] for h in q.m]
+    return value, [_ball(k * b * chance[g][h]) * part[h] for h in q.m]
 
 
-def pair_terms(q: Classes, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
+def _pair_terms(q: Classes, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
     chance = q.drawn("iid" if q.name == "spectral" else "supervised")[1]
-    value = floor = ball(sum(n * p * p for n, p in zip(q.sizes, q.p, strict=True)) if q.name == "spectral" else 0)
-    slope = [[ball(0) for _ in q.m] for _ in q.m]
+    value = floor = _ball(sum(n * p * p for n, p in zip(q.sizes, q.p, strict=True)) if q.name == "spectral" else 0)
+    slope = [[_ball(0) for _ in q.m] for _ in q.m]
     for g, h in ((g, h) for g in q.m for h in q.m if q.others[g][h]):
         if q.name == "triplet":
-            over, rate = C[g][h] - 1 + ball(q.option("margin", "1")), ball(shares[g][h])
-            cost, least = over.max(ball(0)), rate * over
+            over, rate = C[g][h] - 1 + _ball(q.option("margin", "1")), _ball(shares[g][h])
+            cost, least = over.max(_ball(0)), rate * over
         elif q.name == "sigmoid":
-            logit, rate = C[g][h] * ball(q.scale) - ball(q.option("bias", "0")), ball(q.scale)
+            logit, rate = C[g][h] * _ball(q.scale) - _ball(q.option("bias", "0")), _ball(q.scale)
             cost, least, rate = (1 + logit.exp()).log(), (1 + logit.exp()).log(), rate / (1 + (-logit).exp())
         else:
             cost, least, rate = C[g][h] ** 2, C[g][h] ** 2, 2 * C[g][h]
-        times = ball(q.sizes[g] * q.p[g] * q.others[g][h] * chance[g][h])
+        times = _ball(q.sizes[g] * q.p[g] * q.others[g][h] * chance[g][h])
         value, floor = value + times * cost, floor + times * least
-        slope[g][h] = ball(q.p[g] * chance[g][h]) * rate
+        slope[g][h] = _ball(q.p[g] * chance[g][h]) * rate
     return value, floor, slope
 
 
@@ -248,37 +246,37 @@ def positive(q: Classes, D: Balls, mu: list[Any], without: int | None = None) ->
 
 def collapsed(q: Classes, signs: list[int]) -> tuple[Balls, list[Any]]:
     """D and mu at G = v v', v the ``signs``, with S v = 0 exactly."""
-    return dual(q, [[ball(a * b) for b in signs] for a in signs])[2:]
+    return dual(q, [[_ball(a * b) for b in signs] for a in signs])[2:]
 
 
 def point_of(q: Classes, data: Any) -> tuple[Balls, list[int] | None]:
     """The cosines of the primal point, feasible whatever its numbers are; and its signs if it is at +1 and -1 only."""
-    listed, spread = entry(data, "centroids", list), numbers(data, "spread", len(q.p))
-    c = [numbers({"centroids": row}, "centroids") for row in listed]
-    need(len(c) == len(q.p) and len({len(row) for row in c}) == 1, "centroids: wanted one of one length for each kind")
-    need(all(n > 1 or s == 0 for n, s in zip(q.sizes, spread, strict=True)), "spread: a single class has none")
-    length = [dot(row, row) + s * s for row, s in zip(c, spread, strict=True)]
-    need(all(length), "centroids: a point at the origin has no direction")
-    unit = [[ball(x) / ball(square).sqrt() for x in row] for row, square in zip(c, length, strict=True)]
-    cosines = [[dot(x, y) for y in unit] for x in unit]
+    listed, spread = _entry(data, "centroids", list), _numbers(data, "spread", len(q.p))
+    c = [_numbers({"centroids": row}, "centroids") for row in listed]
+    _need(len(c) == len(q.p) and len({len(row) for row in c}) == 1, "centroids: wanted one of one length for each kind")
+    _need(all(n > 1 or s == 0 for n, s in zip(q.sizes, spread, strict=True)), "spread: a single class has none")
+    length = [_dot(row, row) + s * s for row, s in zip(c, spread, strict=True)]
+    _need(all(length), "centroids: a point at the origin has no direction")
+    unit = [[_ball(x) / _ball(square).sqrt() for x in row] for row, square in zip(c, length, strict=True)]
+    cosines = [[_dot(x, y) for y in unit] for x in unit]
     for g, n in enumerate(q.sizes):
-        cosines[g][g] = ball(1 - spread[g] ** 2 * Fraction(n, max(n - 1, 1)) / length[g])
+        cosines[g][g] = _ball(1 - spread[g] ** 2 * Fraction(n, max(n - 1, 1)) / length[g])
     flat = len(c[0]) == 1 and not any(spread) and all(row[0] in (1, -1) for row in c)
     return cosines, [int(row[0]) for row in c] if flat else None
 
 
 def optimum(data: Any, claim: str, text: str = "0", made: Any = Classes) -> Outcome:
     """A claim about the least loss."""
-    q, given, limit = made(entry(data, "question", dict)), entry(data, "dual", dict), ball(number(text, claim))
-    (C, signs), mu = point_of(q, entry(data, "point", dict)), [ball(x) for x in numbers(given, "mu", len(q.p))]
-    shares = [numbers({"shares": row}, "shares", len(q.p)) for row in entry({"shares": [], **given}, "shares", list)]
+    q, given, limit = made(_entry(data, "question", dict)), _entry(data, "dual", dict), _ball(_number(text, claim))
+    (C, signs), mu = point_of(q, _entry(data, "point", dict)), [_ball(x) for x in _numbers(given, "mu", len(q.p))]
+    shares = [_numbers({"shares": row}, "shares", len(q.p)) for row in _entry({"shares": [], **given}, "shares", list)]
     bounded = all(0 <= x <= 1 for row in shares for x in row)
-    need(bounded and len(shares) == len(q.p) * (q.name == "triplet"), "shares: wanted those of triplet, in [0, 1]")
+    _need(bounded and len(shares) == len(q.p) * (q.name == "triplet"), "shares: wanted those of triplet, in [0, 1]")
     if claim in ("value", "bound"):
         value, floor, D, _ = dual(q, C, shares)
         if claim == "value":
             return f"the point has a loss of at most {text}", below((value, limit)), f"loss {value.str(20)}"
-        inner = dot(q.sizes, mu) + q.pairs(lambda g, h: D[g][h] * C[g][h])
+        inner = _dot(q.sizes, mu) + q.pairs(lambda g, h: D[g][h] * C[g][h])
         room = (floor - inner - limit) / q.count
         delta = room.lower()
         holds = positive(q, D, [x + delta for x in mu]) if delta > 0 else False if room < 0 else None
@@ -294,29 +292,29 @@ def optimum(data: Any, claim: str, text: str = "0", made: Any = Classes) -> Outc
 
 def along(question: Any, x: Fraction, made: type[Classes] = Classes) -> tuple[Classes, list[int]]:
     """The question with x for what varies, and the signs +1 of the largest class and -1 of all others."""
-    over, loss = entry(question, "over", str), entry(question, "loss", dict)
-    need(over in ("temperature", "batch", "negatives", "majority"), f"thresholds over {over!r:.40} are not checked")
+    over, loss = _entry(question, "over", str), _entry(question, "loss", dict)
+    _need(over in ("temperature", "batch", "negatives", "majority"), f"thresholds over {over!r:.40} are not checked")
     q = made({**question, "loss": loss if over == "majority" else {**loss, over: str(x)}})
     first = max(q.m, key=q.p.__getitem__)
-    need(q.sizes[first] == 1 and q.name != "triplet", "no threshold: several largest classes, or a loss with kinks")
+    _need(q.sizes[first] == 1 and q.name != "triplet", "no threshold: several largest classes, or a loss with kinks")
     if over == "majority":
-        need(x < 1, "a share is below 1")
+        _need(x < 1, "a share is below 1")
         q.weigh([x if g == first else (1 - x) * w / (q.total - q.weights[first]) for g, w in enumerate(q.weights)])
     return q, [1 if g == first else -1 for g in q.m]
 
 
 def threshold(data: Any, _: str, low: Any, high: Any, side: Any, against: Any, made: Any = Classes) -> Outcome:
     """The claim that collapse sets in, or ends, within an interval."""
-    question, ends = entry(data, "question", dict), [number(low, "low"), number(high, "high")]
-    need(0 < ends[0] < ends[1] and side in ("above", "below"), "wanted 0 < low < high, collapsed above or below")
+    question, ends = _entry(data, "question", dict), [_number(low, "low"), _number(high, "high")]
+    _need(0 < ends[0] < ends[1] and side in ("above", "below"), "wanted 0 < low < high, collapsed above or below")
     (q, signs), (other, others) = (along(question, x, made) for x in (ends if side == "above" else ends[::-1]))
     D, mu = collapsed(q, signs)
     if isinstance(against, dict):
-        g = entry(against, "within", int)
-        need(g in q.m and q.sizes[g] > 1, "against: no such kind of classes, or only one class of it")
+        g = _entry(against, "within", int)
+        _need(g in q.m and q.sizes[g] > 1, "against: no such kind of classes, or only one class of it")
         form = 2 * (mu[g] - D[g][g])
     else:
-        x = [ball(each) for each in numbers({"against": against}, "against", len(q.p))]
+        x = [_ball(each) for each in _numbers({"against": against}, "against", len(q.p))]
         form = sum(q.sizes[g] * mu[g] * x[g] ** 2 for g in q.m) + q.pairs(lambda g, h: D[g][h] * x[g] * x[h])
     holds = positive(other, *collapsed(other, others), 0) if form < 0 else below((form, 0))
     return (
@@ -328,16 +326,16 @@ def threshold(data: Any, _: str, low: Any, high: Any, side: Any, against: Any, m
 
 def realizable(data: Any, claim: str, against: Any = None) -> Outcome:
     """The claim that a matrix of fractions is, or is not, psd."""
-    question = entry(data, "question", dict)
-    y = [numbers({"labels": row}, "labels") for row in entry(question, "labels", list)]
-    need(1 <= len(y) <= MOST_ORBITS and len({len(row) for row in y}) == 1, "labels: too many, none, or not alike")
-    t, sigma = (number(question.get(key), key) for key in ("temperature", "sigma"))
-    need(t > 0 and sigma > 0, "temperature and sigma must be above 0")
+    question = _entry(data, "question", dict)
+    y = [_numbers({"labels": row}, "labels") for row in _entry(question, "labels", list)]
+    _need(1 <= len(y) <= MOST_ORBITS and len({len(row) for row in y}) == 1, "labels: too many, none, or not alike")
+    t, sigma = (_number(question.get(key), key) for key in ("temperature", "sigma"))
+    _need(t > 0 and sigma > 0, "temperature and sigma must be above 0")
     T = [[1 - t / (2 * sigma**2) * sum((a - b) ** 2 for a, b in zip(u, v, strict=True)) for v in y] for u in y]
     if claim == "realizable":
         return "some unit vectors have exactly the cosines asked for", definite(T, semi=True), "by exact elimination"
-    x = numbers({"against": against}, "against", len(y))
-    form = dot(x, [dot(row, x) for row in T])
+    x = _numbers({"against": against}, "against", len(y))
+    form = _dot(x, [_dot(row, x) for row in T])
     return "no unit vectors have the cosines asked for", form < 0, f"x'Tx = {form}, exactly"
 
 
@@ -353,21 +351,21 @@ in force; and each claim with the keys that it needs."""
 
 def check(text: str | bytes, formats: dict[str, Kinds] | None = None) -> list[Outcome]:
     """All claims of a proof with what becomes of them; precision is doubled until they are decided."""
-    need(flint, "python-flint is needed to check proofs (not to write them): pip install 'geomsolve[proof]'")
-    need(len(text) <= MOST_BYTES, f"larger than {MOST_BYTES:,} bytes")
+    _need(flint, "python-flint is needed to check proofs (not to write them): pip install 'geomsolve[proof]'")
+    _need(len(text) <= MOST_BYTES, f"larger than {MOST_BYTES:,} bytes")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise NotAProofError(f"not JSON: {error}") from None
-    form, known = entry(data, "format", str), formats or {FORMAT: KINDS}
-    need(form in known, f"format {form!r:.40} is not {' or '.join(known)}, all that is known here")
-    need(entry(data, "kind", str) in known[form], f"unknown kind {data['kind']!r:.40}; known: {', '.join(known[form])}")
-    claims, (decide, needs), outcomes = entry(data, "claims", list), known[form][data["kind"]], []
-    need(claims, "claims: there are none")
+    form, known = _entry(data, "format", str), formats or {FORMAT: KINDS}
+    _need(form in known, f"format {form!r:.40} is not {' or '.join(known)}, all that is known here")
+    _need(_entry(data, "kind", str) in known[form], f"unknown kind {data['kind']!r:.40}; known are {[*known[form]]}")
+    claims, (decide, needs), outcomes = _entry(data, "claims", list), known[form][data["kind"]], []
+    _need(claims, "claims: there are none")
     for claim in claims:
-        need(entry(claim, "claim", str) in needs, f"claims: wanted some of {', '.join(needs)}")
+        _need(_entry(claim, "claim", str) in needs, f"claims: wanted some of {', '.join(needs)}")
         keys = needs[claim["claim"]].split()
-        need({*keys} <= {*claim}, f"a claim lacks one of its keys: {', '.join(keys)}")
+        _need({*keys} <= {*claim}, f"a claim lacks one of its keys: {', '.join(keys)}")
         given, flint.ctx.prec = [data, claim["claim"], *(claim[key] for key in keys)], 64
         while (outcome := decide(*given))[1] is None and flint.ctx.prec < MOST_BITS:
             flint.ctx.prec *= 2

@@ -23,16 +23,16 @@ from geomsolve.verify import (
     Classes,
     Kinds,
     Outcome,
-    ball,
+    _ball,
+    _dot,
+    _entry,
+    _need,
+    _number,
+    _numbers,
     below,
     check,
-    dot,
     dual,
-    entry,
     flint,
-    need,
-    number,
-    numbers,
     optimum,
     point_of,
     positive,
@@ -73,38 +73,38 @@ class Further(Classes):
 
     def parts(self, x: list[Any]) -> list[Any]:
         """What one class of each orbit has of the whole."""
-        need(all(y > 0 for y in x), "weights must be positive")
-        total = dot(self.sizes, x)
+        _need(all(y > 0 for y in x), "weights must be positive")
+        total = _dot(self.sizes, x)
         return [y / total for y in x]
 
     def given(self, key: str) -> list[Any]:
-        return [number(entry(group, key, str), key) for group in self.groups]
+        return [_number(_entry(group, key, str), key) for group in self.groups]
 
     def word(self, key: str, *known: str) -> str:
-        need(self.loss.get(key, known[0]) in known, f"{key} must be {' or '.join(known)}")
+        _need(self.loss.get(key, known[0]) in known, f"{key} must be {' or '.join(known)}")
         return str(self.loss.get(key, known[0]))
 
     def balance(self) -> tuple[list[Any], list[Any], list[Any]]:
         """How often a class is drawn, its mass among anchors, and in denominators: p unless the loss says otherwise."""
         even, alpha, eta = (
-            self.parts([ball(1) for _ in self.m]),
+            self.parts([_ball(1) for _ in self.m]),
             self.option("sampler", "1"),
             self.option("logit_adjust", "0"),
         )
-        q = self.p if alpha == 1 else self.parts([ball(x) ** ball(alpha) for x in self.p])
+        q = self.p if alpha == 1 else self.parts([_ball(x) ** _ball(alpha) for x in self.p])
         w, v = (even if self.word(key, "plain", "balanced") == "balanced" else q for key in ("anchors", "denominator"))
         if "anchor" in self.groups[0]:
-            w = self.parts([ball(x) * ball(y) for x, y in zip(q, self.given("anchor"), strict=True)])
+            w = self.parts([_ball(x) * _ball(y) for x, y in zip(q, self.given("anchor"), strict=True)])
         v = self.parts(self.given("compared")) if "compared" in self.groups[0] else v
-        return q, w, self.parts([ball(x) * ball(y) ** ball(eta) for x, y in zip(v, q, strict=True)]) if eta else v
+        return q, w, self.parts([_ball(x) * _ball(y) ** _ball(eta) for x, y in zip(v, q, strict=True)]) if eta else v
 
     def rows(self) -> tuple[list[Any], list[Any], Balls]:
         _, w, v = self.balance()
         if self.name in ("bcl", "n-pair"):
             ones: list[Any] = [1 for _ in self.m]
-            return (w if self.name == "bcl" else self.parts([ball(1) for _ in self.m])), ones, [ones for _ in self.m]
+            return (w if self.name == "bcl" else self.parts([_ball(1) for _ in self.m])), ones, [ones for _ in self.m]
         if self.loss.get("full_batch"):
-            need(not {*BALANCE.split()} & {*self.loss}, "a full batch is compared as it stands")
+            _need(not {*BALANCE.split()} & {*self.loss}, "a full batch is compared as it stands")
             return super().rows()
         mean = self.name == "weince" or self.loss.get("form") == "mean"
         if self.word("sampling", "iid", "supervised") == "iid":
@@ -113,26 +113,26 @@ class Further(Classes):
 
     def draws(self) -> Any:
         found = super().draws()
-        need(found is None or not {*BALANCE.split()} & {*self.loss}, "finitely many draws are not rebalanced here")
+        _need(found is None or not {*BALANCE.split()} & {*self.loss}, "finitely many draws are not rebalanced here")
         return found
 
     def pull(self) -> Balls:
         """Part of an anchor's pull of soft-supcon that goes to each class of another kind."""
-        e, p = ball(self.option("epsilon", "0.1")), [ball(x) for x in self.p]
+        e, p = _ball(self.option("epsilon", "0.1")), [_ball(x) for x in self.p]
         return [[e * y / (x + e * (1 - x)) for y in p] for x in p]
 
     def logit(self, C: Balls) -> tuple[Balls, Balls]:
         """The cosines that have weince's logits without a pole, and how they rise with the true ones."""
         part, d, shape = (self.option(*each) for each in (("tail_weight", "0.5"), ("delta", "0"), ("tail_shape", "1")))
-        need(d > 0 and 0 <= part <= 1 and shape >= 0, "wanted delta above 0, tail_weight in [0, 1], tail_shape above 0")
-        line, pole, d = ball(1 - part), ball(part * shape / self.scale), ball(d)
+        _need(d > 0 and 0 <= part <= 1 and shape >= 0, "wanted delta above 0, tail_weight in [0, 1], shape above 0")
+        line, pole, d = _ball(1 - part), _ball(part * shape / self.scale), _ball(d)
         inner = [[1 + line * (c - 1) - pole * ((1 - c + d) / d).log() for c in row] for row in C]
         return inner, [[line + pole / (1 - c + d) for c in row] for row in C]
 
     def uniform(self, C: Balls) -> tuple[Any, Balls, Balls]:
         """log sum_ab p_a p_b e^{2 t (G_ab - 1)}, its slope and bend."""
-        s, alone, p = ball(2 * self.option("uniform_t", "2")), ball(dot(self.sizes, [x * x for x in self.p])), self.p
-        x = [[ball(p[g] * p[h]) * ((C[g][h] - 1) * s).exp() for h in self.m] for g in self.m]
+        s, alone, p = _ball(2 * self.option("uniform_t", "2")), _ball(_dot(self.sizes, [x * x for x in self.p])), self.p
+        x = [[_ball(p[g] * p[h]) * ((C[g][h] - 1) * s).exp() for h in self.m] for g in self.m]
         total = alone + self.pairs(lambda g, h: x[g][h])
         slope = [[s * y / total for y in row] for row in x]
         return total.log(), slope, [[s * (alone / total) * y for y in row] for row in slope]
@@ -147,10 +147,10 @@ class Further(Classes):
             return value, floor, [[x * y for x, y in zip(a, b, strict=True)] for a, b in zip(slope, rise, strict=True)]
         value, floor, slope = super().terms(C, shares)
         if self.name == "soft-supcon":
-            pull, scale = self.pull(), ball(self.scale)
-            value -= self.pairs(lambda g, h: ball(self.p[g]) * pull[g][h] * (C[g][h] - 1) * scale)
+            pull, scale = self.pull(), _ball(self.scale)
+            value -= self.pairs(lambda g, h: _ball(self.p[g]) * pull[g][h] * (C[g][h] - 1) * scale)
             slope = [
-                [x - ball(p) * y * scale for x, y in zip(*row, strict=True)]
+                [x - _ball(p) * y * scale for x, y in zip(*row, strict=True)]
                 for p, *row in zip(self.p, slope, pull, strict=True)
             ]
             return value, value, slope
@@ -162,29 +162,29 @@ class Further(Classes):
         if self.name == "align-uniform":
             return self.uniform(C)[2]
         if self.name in PAIRS:
-            slope, scale, rate = self.terms(C, self.flat)[2], ball(self.scale), ball(self.option("bias", "0"))
+            slope, scale, rate = self.terms(C, self.flat)[2], _ball(self.scale), _ball(self.option("bias", "0"))
             if self.name == "sigmoid":
                 return [
                     [x * scale / (1 + (c * scale - rate).exp()) for x, c in zip(*row, strict=True)]
                     for row in zip(slope, C, strict=True)
                 ]
-            one = super().terms([[ball(1) for _ in row] for row in C], self.flat)[2]
+            one = super().terms([[_ball(1) for _ in row] for row in C], self.flat)[2]
             return [[x * (self.name == "spectral") for x in row] for row in one]
-        inner, rise = self.logit(C) if self.name == "weince" else (C, [[ball(1) for _ in row] for row in C])
-        drawn, (mass, offset, weight), scale, found = self.draws(), self.rows(), ball(self.scale), []
+        inner, rise = self.logit(C) if self.name == "weince" else (C, [[_ball(1) for _ in row] for row in C])
+        drawn, (mass, offset, weight), scale, found = self.draws(), self.rows(), _ball(self.scale), []
         for g in self.m:
             x = [((c - 1) * scale).exp() for c in inner[g]]
             if drawn:
-                a0, b, k, (own, chance) = *map(ball, drawn[:2]), drawn[2], Classes.drawn(self)
-                most = a0 + b * k * max(ball(1), *(y.upper() for y in x))
-                rates, held = [b * k * ball(c) for c in chance[g]], (a0 + b * (k - 1) * ball(own[g])) / most**2
+                a0, b, k, (own, chance) = *map(_ball, drawn[:2]), drawn[2], Classes.drawn(self)
+                most = a0 + b * k * max(_ball(1), *(y.upper() for y in x))
+                rates, held = [b * k * _ball(c) for c in chance[g]], (a0 + b * (k - 1) * _ball(own[g])) / most**2
             else:
-                total = ball(offset[g]) + sum(
-                    self.others[g][h] * ball(weight[g][h]) * x[h] for h in self.m if self.others[g][h]
+                total = _ball(offset[g]) + sum(
+                    self.others[g][h] * _ball(weight[g][h]) * x[h] for h in self.m if self.others[g][h]
                 )
-                rates, held = [ball(w) for w in weight[g]], ball(offset[g]) / total**2
+                rates, held = [_ball(w) for w in weight[g]], _ball(offset[g]) / total**2
             found.append(
-                [ball(mass[g]) * scale**2 * held * c * y * z**2 for c, y, z in zip(rates, x, rise[g], strict=True)]
+                [_ball(mass[g]) * scale**2 * held * c * y * z**2 for c, y, z in zip(rates, x, rise[g], strict=True)]
             )
         return found
 
@@ -193,7 +193,7 @@ class Further(Classes):
         return [[0 for _ in self.m] for _ in self.m]
 
     def strictly_convex(self) -> bool:
-        at = [[ball(0) for _ in self.m] for _ in self.m]
+        at = [[_ball(0) for _ in self.m] for _ in self.m]
         bend = self.bend(at)
         if all(bend[g][h] > 0 or not self.others[g][h] for g in self.m for h in self.m):
             return True
@@ -225,12 +225,12 @@ def around(q: Further, C: Balls, mu: list[Any], fixed: Any) -> Balls | None:
     beyond.
     """
     D, m = dual(q, C, q.flat)[2], q.m
-    top, R = max(abs(ball(x)).upper() for row in (mu, *D) for x in row), 1 / (1000 * max(ball(1), ball(q.scale)))
-    shifts = (top * ball(2) ** -j for j in range(flint.ctx.prec, -4, -4))
+    top, R = max(abs(_ball(x)).upper() for row in (mu, *D) for x in row), 1 / (1000 * max(_ball(1), _ball(q.scale)))
+    shifts = (top * _ball(2) ** -j for j in range(flint.ctx.prec, -4, -4))
     delta = next((x for x in shifts if positive(q, D, [y + x for y in mu])), None)
     if delta is None:
         return None
-    spare = dot(q.sizes, mu) + q.pairs(lambda g, h: D[g][h] * C[g][h]) + q.count * delta
+    spare = _dot(q.sizes, mu) + q.pairs(lambda g, h: D[g][h] * C[g][h]) + q.count * delta
     bend = q.bend([[c if fixed(g, h) else c + flint.arb(0, R.lower()) for h, c in enumerate(C[g])] for g in m])
     found = [list(row) for row in C]
     for g, h in ((g, h) for g in m for h in m if q.others[g][h] and not fixed(g, h)):
@@ -251,25 +251,25 @@ def geometry(data: Any, claim: str, groups: Any, rank: Any = None) -> Outcome:
     differences: as D_ab = beta_A pi_a pi_b within it, if m_A > beta_A.  As S G = 0, rank S + rank G <= K; both are
     bounded from below by pivots.
     """
-    q = Further(entry(data, "question", dict))
+    q = Further(_entry(data, "question", dict))
     C, mu, n = (
-        point_of(q, entry(data, "point", dict))[0],
-        [ball(x) for x in numbers(entry(data, "dual", dict), "mu", len(q.p))],
+        point_of(q, _entry(data, "point", dict))[0],
+        [_ball(x) for x in _numbers(_entry(data, "dual", dict), "mu", len(q.p))],
         q.sizes,
     )
     fits = type(groups) is list and all(
         type(group) is list and all(type(g) is int and g in q.m for g in group) for group in groups
     )
-    need(
+    _need(
         fits and len({g for group in groups for g in group}) == sum(map(len, groups)), "groups: wanted kinds of classes"
     )
-    need(all(groups), "groups: wanted one kind of classes in each, or more")
+    _need(all(groups), "groups: wanted one kind of classes in each, or more")
     place, point = {g: i for i, group in enumerate(groups) for g in group}, data["point"]
     alike = all(point["centroids"][g] == point["centroids"][group[0]] for group in groups for g in group)
     said = f"in every optimum the classes share a point in each of {len(groups)} groups of kinds: {groups}"
     if claim == "rank":
         said = f"the only optimum has the rank {rank}"
-    if not alike or any(number(point["spread"][g], "spread") for g in place):
+    if not alike or any(_number(point["spread"][g], "spread") for g in place):
         return said, False, "at the point that is given they do not"
     if any(len(group) > 1 for group in groups) and not q.blind:
         return said, False, "this loss tells classes at one point apart"
@@ -278,7 +278,7 @@ def geometry(data: Any, claim: str, groups: Any, rank: Any = None) -> Outcome:
         return g in place and place[g] == place.get(h)
 
     undecided = None if flint.ctx.prec < ENOUGH else False
-    C, curved = [[ball(1) if fixed(g, h) else c for h, c in enumerate(C[g])] for g in q.m], q.bend(C)
+    C, curved = [[_ball(1) if fixed(g, h) else c for h, c in enumerate(C[g])] for g in q.m], q.bend(C)
     if not all(curved[g][h] > 0 for g in q.m for h in q.m if q.others[g][h]):
         return said, False, "the loss is not known to be strictly convex"
     box = around(q, C, mu, fixed)
@@ -287,9 +287,9 @@ def geometry(data: Any, claim: str, groups: Any, rank: Any = None) -> Outcome:
     D, force = dual(q, box, q.flat)[2:]
     parts = [*groups, *([g] for g in q.m if g not in place)]
     pull = [-sum(n[g] * n[h] * D[g][h] * box[g][h] for g in part for h in q.m if h not in part) for part in parts]
-    mass = [sum(n[g] * ball(q.p[g]) for g in part) for part in parts]
+    mass = [sum(n[g] * _ball(q.p[g]) for g in part) for part in parts]
     tests = [
-        (D[g][h] * mass[i] ** 2 / ball(q.p[g] * q.p[h]), pull[i])
+        (D[g][h] * mass[i] ** 2 / _ball(q.p[g] * q.p[h]), pull[i])
         for i, part in enumerate(groups)
         for g in part
         for h in part
@@ -299,12 +299,12 @@ def geometry(data: Any, claim: str, groups: Any, rank: Any = None) -> Outcome:
     if claim == "groups" or not holds:
         why = f"beta < m in each: {', '.join(f'{a.str(4)} < {b.str(4)}' for a, b in tests[:4])}"
         return said, undecided if holds is None else holds, why
-    need(type(rank) is int and q.strictly_convex(), "rank: wanted a whole number, of a strictly convex loss")
+    _need(type(rank) is int and q.strictly_convex(), "rank: wanted a whole number, of a strictly convex loss")
     S = [[sum(n[g] * n[h] * D[g][h] for g in a for h in b) for b in parts] for a in parts]
     G, alone = [[box[a[0]][b[0]] for b in parts] for a in parts], parts[len(groups) :]
     for i, (g, *_) in enumerate(parts):
         S[i][i] = pull[i] if i < len(groups) else n[g] * (force[g] + (n[g] - 1) * D[g][g])
-        G[i][i] = ball(1) if i < len(groups) else (1 + (n[g] - 1) * box[g][g]) / n[g]
+        G[i][i] = _ball(1) if i < len(groups) else (1 + (n[g] - 1) * box[g][g]) / n[g]
     spread = [(n[g] - 1, box[g][g] < 1) for (g,) in alone if n[g] > 1]
     low = rank_at_least(G) + sum(k for k, apart in spread if apart)
     high = len(parts) - rank_at_least(S) + sum(k for k, _ in spread)
@@ -341,7 +341,7 @@ def check_all(text: str | bytes) -> list[Outcome]:
         data = None
     if not isinstance(data, dict) or type(data.get("further")) is not list or type(data.get("claims")) is not list:
         return check(text, {FORMAT: KINDS, FURTHER: KINDS_TOO})
-    need(data.get("format") in (FORMAT, FURTHER), f"format {data.get('format')!r:.40} is not known")
+    _need(data.get("format") in (FORMAT, FURTHER), f"format {data.get('format')!r:.40} is not known")
     joined = {**data, "format": FURTHER, "claims": [*data["claims"], *data["further"]]}
     return check(json.dumps(joined), {FURTHER: KINDS_TOO})
 

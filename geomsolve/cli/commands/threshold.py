@@ -92,7 +92,7 @@ def command(output: Output, proof: str | None = None, **flags: Any) -> int:
     output.notify(problem)
     report = threshold(problem)
     files = proof_files(proof, report, problem, output.digits)
-    if output.digits is None or output.digits <= EXACT:
+    if output.digits is None or output.digits <= EXACT or problem.over in ("batch", "negatives"):
         return output.deliver(report, show, files=files)
     enclosed = enclosure(report, problem, output.digits)
 
