@@ -460,7 +460,7 @@ BAD = {
     "factor": (["--dataset", "cifar10-lt"], "--dataset: 'cifar10-lt' needs an imbalance factor"),
     "solver": (["--props", "0.5,0.5", "--solver", "conik"], "--solver: unknown solver 'conik'; did you mean 'conic'"),
     "kinks": (["--props", "0.5,0.5", "--loss", "triplet", "--solver", "manifold"], "--solver: .*without kinks"),
-    "tolerance": (["--props", "0.5,0.5", "--tolerance", "0"], "--tolerance: .*greater than 0"),
+    "tolerance": (["--props", "0.5,0.5", "--tolerance", "0"], "--tolerance: wanted more than 0"),
     "flag": (["--porps", "0.5,0.5"], "No such option.*--porps"),
     "argument": (["--props", "0.5,0.5", "stray"], "unexpected extra argument"),
     "seed": (["--props", "0.5,0.5", "--seed", "x"], "'x' is not a valid integer"),

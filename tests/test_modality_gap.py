@@ -209,9 +209,9 @@ def test_what_the_json_holds(run):
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--gap", 2.1), "--gap: Input should be less than or equal to 2"),
-        (("--gap", -0.1), "--gap: Input should be greater than or equal to 0"),
-        (("--gap", "nan"), "--gap: Input should be a finite number"),
+        (("--gap", 2.1), "--gap: wanted at most 2"),
+        (("--gap", -0.1), "--gap: wanted at least 0"),
+        (("--gap", "nan"), "--gap: wanted a finite number"),
         (("--gap", "wide"), "--gap"),
         (("--gap", 0.5, "--dim", 2), "--gap: its price is that in any dimension"),
     ],

@@ -60,9 +60,44 @@ def explain(error: ErrorDetails, model: type[BaseModel]) -> InputError:
         return InputError(f"unknown key; {nearest(str(loc[-1]), keys(model, loc[:-1]))}", field=field)
     if kind == "missing":
         return InputError("this is needed", field=field)
-    message = str(error["ctx"]["error"]) if kind == "value_error" else error["msg"]
+    message = str(error["ctx"]["error"]) if kind == "value_error" else plain(error)
     shown = "" if kind == "value_error" or isinstance(value, (dict, list)) else f", got {value!r}"
     return InputError(f"{message}{shown}", field=field)
+
+
+BOUNDS = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("more than", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("less than", "lt"),
+}
+"""How pydantic's complaints about bounds are said, and which of them each is about."""
+
+
+NOUNS = (
+    ("a valid integer, unable to parse string as an integer", "a whole number"),
+    ("a valid integer, got a number with a fractional part", "a whole number"),
+    ("a valid number, unable to parse string as a number", "a number"),
+    ("a valid integer", "a whole number"),
+    ("a valid string", "text"),
+    ("a valid boolean", "true or false"),
+    ("a valid ", "a "),
+)
+"""What it calls values, in the same order, and what they are called here."""
+
+
+def plain(error: ErrorDetails) -> str:
+    """What pydantic would have had instead, in the words of all other messages: 'wanted at least 1'."""
+    context = error.get("ctx", {})
+    if error["type"] in BOUNDS:
+        words, bound = BOUNDS[error["type"]]
+        return f"wanted {words} {context[bound]:g}"
+    if error["type"] == "literal_error":
+        return f"wanted {str(context['expected']).replace(chr(39), '')}"
+    said = error["msg"].replace("Input should be ", "wanted ")
+    for pydantics, ours in NOUNS:
+        said = said.replace(pydantics, ours)
+    return said
 
 
 class Frozen(BaseModel):
