@@ -13,6 +13,7 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.losses import make_loss
 from geomsolve.objectives.cross_entropy import Cross
 from geomsolve.proof.nuclear import certify_peeled
+from geomsolve.solvers import nuclear
 from geomsolve.solvers.nuclear import solve_peeled
 
 
@@ -343,6 +344,39 @@ def test_no_random_features_and_classifiers_are_better(rng):
         h *= math.sqrt(12 / np.sum(h**2))
         w *= math.sqrt(4 / np.sum(w**2))
         assert value_of(h @ w.T, p, p, np.ones(4), 0.0) >= report.lower_bound
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_few_columns_and_rougher_brackets_reach_the_same_optimum(form, monkeypatch):
+    """What is done for many orbits, done for few."""
+    counts = [30, 12, 12, 7, 5, 3, 2, 1, 1]
+    made, _ = program(counts, **form)
+    whole = solve_peeled(made).certificate
+    monkeypatch.setattr(nuclear, "THIN", 2)
+    monkeypatch.setattr(nuclear, "LARGE", 2)
+    thin = solve_peeled(made)
+    assert thin.certificate.certified
+    assert thin.certificate.gap < 1e-7
+    assert thin.certificate.value == pytest.approx(whole.value, abs=1e-7)
+
+
+@pytest.mark.slow
+def test_many_distinct_sizes_have_margins_in_closed_form(run):
+    """446 distinct sizes: cosines of classifiers are those of the labels' singular vectors."""
+    sizes = np.unique(np.round(np.geomspace(5, 1280, 892)).astype(int))
+    sizes = sizes[np.linspace(0, sizes.size - 1, 446).astype(int)]
+    found = run("imbalance", "--counts", ",".join(map(str, sizes)), "--loss", "cross-entropy", "--json", "--full").json
+    assert found["certified"]
+    root = np.sqrt(sizes)
+    vectors, values, _ = np.linalg.svd(np.diag(root) - np.outer(np.ones(446), root) / 446)
+    gram = (vectors * values) @ vectors.T
+    size = np.sqrt(np.diag(gram))
+    assert np.array(found["classifiers"]["gram"]) == pytest.approx(gram / np.outer(size, size), abs=1e-8)
+    many = ",".join(map(str, range(1, 602)))
+    refused = run("imbalance", "--counts", many, "--loss", "cross-entropy", "--constraint", "budget:5,1")
+    assert refused.code == 2
+    assert "at most 600 are solved" in refused.stderr
+    assert "--ufm seli" in refused.stderr
 
 
 def test_very_large_budgets_keep_their_digits():

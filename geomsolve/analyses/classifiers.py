@@ -34,8 +34,9 @@ from geomsolve.questions.sweep import Sweep
 from geomsolve.report import Effort, Proof, ProvenReport, Table, jsonable, understood
 from geomsolve.solvers.nuclear import PeeledAnswer, solve_peeled
 
-MOST_ORBITS = 400
-"""Distinct proportions up to which features and classifiers are solved for: cost grows with their cube."""
+MOST_ORBITS, MOST_MARGINS = 600, 2000
+"""Distinct proportions up to which features and classifiers are solved for, a minute or two of one core: cost grows
+with their cube.  Margins have a closed form, of which one decomposition is the cost."""
 
 FULL_GRAM = 64
 """Classes up to which K x K cosines are part of the JSON without being asked for."""
@@ -177,13 +178,17 @@ class ClassifierReport(ProvenReport):
 
 def program_of(loss: ClassifierLoss, orbits: Orbits, *, field: str) -> Peeled:
     """The program of a loss on classes; :class:`InputError` where there are too many distinct ones."""
-    if orbits.n_orbits > MOST_ORBITS:
+    program = loss.program(orbits)
+    closed = isinstance(program, Margin)
+    most = MOST_MARGINS if closed else MOST_ORBITS
+    if orbits.n_orbits > most:
         raise InputError(
-            f"{orbits.n_orbits:,} distinct proportions are too many for features and classifiers, at most {MOST_ORBITS}"
-            " are solved; round them so that more classes share one",
+            f"{orbits.n_orbits:,} distinct proportions are too many for features and classifiers, at most {most:,} are "
+            "solved; round them so that more classes share one"
+            + ("" if closed else f", or ask for --ufm seli, which takes {MOST_MARGINS:,}"),
             field=field,
         )
-    return loss.program(orbits)
+    return program
 
 
 @dataclass(frozen=True)
