@@ -314,7 +314,7 @@ BAD = {
     "infinite rows": (nothing_of("inf"), "embeddings", "2 rows are not finite, first row 3"),
     "one class": (lambda f, z, y: np.save(f / "y.npy", 0 * y), "labels", "one class"),
     "fewer labels": (lambda f, z, y: np.save(f / "y.npy", y[:-1]), "labels", "99 labels for 100"),
-    "matrix of labels": (lambda f, z, y: np.save(f / "y.npy", z), "labels", "one label a row"),
+    "matrix of labels": (lambda f, z, y: np.save(f / "y.npy", z), "labels", "one label a sample, or a one-hot"),
     "fractions as labels": (lambda f, z, y: np.save(f / "y.npy", y + 0.5), "labels", "whole numbers"),
     "nan label": (lambda f, z, y: np.save(f / "y.npy", np.where(y == 2, np.nan, y)), "labels", "nan"),
     "whole numbers": (lambda f, z, y: np.save(f / "z.npy", z.astype(int)), "embeddings", "int64"),

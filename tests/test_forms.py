@@ -12,6 +12,7 @@ import pytest
 from geomsolve import Imbalance, InputError, Levels
 from geomsolve.errors import bare
 from geomsolve.losses import find_loss
+from geomsolve.questions.kinds import kinds
 from geomsolve.registry import LOSSES, REGISTRIES
 
 LABELS = ("cat", "cat", "cat", "cat", "dog", "dog", "owl")
@@ -114,6 +115,43 @@ def test_labels_of_samples(files, text, names):
     question = Imbalance(labels=text)
     assert question.class_counts == (4, 2, 1)
     assert question.class_names == tuple(names.split())
+
+
+FORMS = ("cat,cat,cat,cat,dog,dog,owl", "@y.txt", "y.txt", "@y.csv:label", "@y.npy", "@onehot.npy", "@onehot7.csv", "-")
+MORE = {
+    "sweep": {"over": {"temperature": [0.1]}},
+    "sweep_crossmodal": {"over": {"temperature": [0.1]}},
+    "compare": {"embeddings": "z.npy"},
+    "compare_crossmodal": {"embeddings": "z.npy", "texts": "z.npy"},
+}
+
+
+@pytest.mark.parametrize(
+    "kind", [name for name, model in kinds().items() if "labels" in model.model_fields and name != "realizable"]
+)
+@pytest.mark.parametrize("form", FORMS)
+def test_every_question_takes_labels_of_classes_in_every_form(files, monkeypatch, kind, form):
+    """Those of ``realizable`` are points, and no classes."""
+    np.save(files / "z.npy", np.eye(7))
+    rows = "".join(f"{a:d},{b:d},{c:d}\n" for a, b, c in np.eye(3, dtype=int)[[0, 0, 0, 0, 1, 1, 2]])
+    (files / "onehot7.csv").write_text(f"cat,dog,owl\n{rows}")
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(LABELS)))
+    question = kinds()[kind](labels=form, **MORE.get(kind, {}))
+    if kind.startswith("compare"):
+        names, counts = question.labels.names, tuple(question.labels.counts.tolist())
+    else:
+        names, counts = question.class_names, question.class_counts
+    assert counts == (4, 2, 1)
+    assert names == {"@y.npy": ("3", "5", "9"), "@onehot.npy": ("0", "1", "2")}.get(form, ("cat", "dog", "owl"))
+
+
+@pytest.mark.parametrize("form", ["cat,cat,cat,cat,dog,dog,owl", "onehot.npy", "y.txt"])
+def test_compare_takes_labels_as_a_list_and_one_hot(files, run, form):
+    """Seven unit vectors of three classes that are orthogonal: cosines of class means are 0."""
+    np.save(files / "z.npy", np.eye(3)[[0, 0, 0, 0, 1, 1, 2]])
+    answer = run("compare", "z.npy", "--labels", form, "--json").json
+    assert [each["count"] for each in answer["classes"]] == [4, 2, 1]
+    assert np.allclose(answer["measured"]["gram"], np.eye(3))
 
 
 def test_a_one_hot_table_has_its_names(files):

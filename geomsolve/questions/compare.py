@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -11,8 +12,9 @@ from pydantic import Field, ValidationInfo, field_validator
 from geomsolve.questions.base import LossProblem, Whole
 from geomsolve.questions.data import ClassLabels, Matrix, Vectors
 from geomsolve.questions.slack import Nonnegative
+from geomsolve.reading import samples
 from geomsolve.reading.embeddings import Embeddings, names_file, several_embeddings
-from geomsolve.reading.labels import Classes, classes_of, read_classes
+from geomsolve.reading.labels import Classes, classes_of
 from geomsolve.reading.table import Table, read_rows
 from geomsolve.words import counted
 
@@ -81,7 +83,13 @@ def classes_in(value: Any, base: Path | None) -> Classes:
     """The class of each row, of at least two: from a file, a list or an array."""
     if isinstance(value, Classes):
         return value
-    classes = read_classes(str(value).removeprefix("@"), base) if names_file(value) else classes_of(value)
+    if names_file(value):
+        classes = samples.classes_in(value, base)
+        listed = classes.path is None and "," in classes.place
+        place = f"{classes.codes.size:,} labels" if listed else classes.place.removeprefix("@")
+        classes = replace(classes, place=place)
+    else:
+        classes = classes_of(value)
     if len(classes.names) < 2:
         raise ValueError(f"all labels are {classes.names[0]!r}; one class has no geometry")
     return classes

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ from geomsolve.words import counted
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from geomsolve.reading.labels import Classes
 
 MISSING = ("", "?", "-", "n/a", "na", "nan", "none", "null", "unknown", "<na>")
 """Labels that may mean that there is none, in small letters."""
@@ -57,15 +59,16 @@ def read_samples(value: Any, base: Path | None = None) -> Samples:
     """
     if isinstance(value, Samples):
         return value
-    found = _of_text(value, base) if isinstance(value, str) or hasattr(value, "__fspath__") else _of_sequence(value)
+    found = classes_in(value, base) if isinstance(value, str) or hasattr(value, "__fspath__") else _of_sequence(value)
     if not found.names:
         raise InputError(NONE)
     if len(found.names) < 2:
         raise InputError(f"all labels are {found.names[0]!r}; one class has no geometry")
-    return found
+    return Samples(found.names, tuple(found.counts.tolist()), found.place)
 
 
-def _of_text(value: Any, base: Path | None) -> Samples:
+def classes_in(value: Any, base: Path | None = None) -> Classes:
+    """The class of each sample from text as in the module, or from the file that is named."""
     text = str(value).strip()
     if text == "-":
         lines = [line.strip() for line in standard_input(base).splitlines() if line.strip()]
@@ -91,7 +94,7 @@ def _split(text: str) -> list[str]:
     return [part.strip("\"' ") for part in (text.split(",") if "," in text else text.split())]
 
 
-def _of_file(name: str, base: Path | None, place: str) -> Samples:
+def _of_file(name: str, base: Path | None, place: str) -> Classes:
     from geomsolve.reading.labels import read_classes
 
     path, key = locate(name, base)
@@ -103,8 +106,7 @@ def _of_file(name: str, base: Path | None, place: str) -> Samples:
     one_hot = _one_hot(name, base, path, key)
     if one_hot is not None:
         return _of_one_hot(*one_hot, place)
-    classes = read_classes(name, base)
-    return Samples(classes.names, tuple(classes.counts.tolist()), place)
+    return replace(read_classes(name, base), place=place)
 
 
 def _one_hot(name: str, base: Path | None, path: Path, key: str) -> tuple[NDArray[np.float64], tuple[str, ...]] | None:
@@ -136,9 +138,11 @@ def _is_one_hot(values: NDArray[np.float64]) -> bool:
     return bool(np.all((values == 0) | (values == 1)) and np.all(values.sum(axis=1) == 1))
 
 
-def _of_one_hot(values: NDArray[np.float64], names: Sequence[str], place: str) -> Samples:
+def _of_one_hot(values: NDArray[np.float64], names: Sequence[str], place: str) -> Classes:
     """Classes by their columns: by name, or by number from 0."""
     import numpy as np
+
+    from geomsolve.reading.labels import Classes
 
     if not _is_one_hot(values):
         row = int(np.argmin(((values == 0) | (values == 1)).all(axis=1) & (values.sum(axis=1) == 1)))
@@ -146,13 +150,11 @@ def _of_one_hot(values: NDArray[np.float64], names: Sequence[str], place: str) -
             f"wanted one label a sample, or a one-hot matrix with a single 1 in each row; row {row + 1} of "
             f"{values.shape[0]:,} has {counted(values.shape[1], 'number')} with the sum {values[row].sum():g}"
         )
-    counts = values.sum(axis=0).astype(int)
-    known = names or [str(i) for i in range(counts.size)]
-    seen: list[int] = np.flatnonzero(counts).tolist()
-    return Samples(tuple(known[i] for i in seen), tuple(int(counts[i]) for i in seen), place)
+    seen, codes = np.unique(values.argmax(axis=1), return_inverse=True)
+    return Classes(codes.astype(np.int64), tuple(names[i] if names else str(i) for i in seen.tolist()), place)
 
 
-def _of_sequence(value: Any, place: str = "") -> Samples:
+def _of_sequence(value: Any, place: str = "") -> Classes:
     """Labels as such: a list, an array, a tensor or a series."""
     import numpy as np
 
@@ -174,10 +176,7 @@ def _of_sequence(value: Any, place: str = "") -> Samples:
     return _counted(list(plain), "the list of labels", place)
 
 
-def _counted(labels: list[Any], where: str, place: str) -> Samples:
-    import numpy as np
+def _counted(labels: list[Any], where: str, place: str) -> Classes:
+    from geomsolve.reading.labels import Classes, tell_apart
 
-    from geomsolve.reading.labels import tell_apart
-
-    codes, names = tell_apart(labels, where)
-    return Samples(names, tuple(np.bincount(codes, minlength=len(names)).tolist()), place)
+    return Classes(*tell_apart(labels, where), place)

@@ -58,7 +58,7 @@ TIGHT = 1e-3
     "compare", cls=Command, epilog="Example: geomsolve compare embeddings.npy --labels labels.npy --temperature 0.1"
 )
 @click.argument("embeddings", metavar="EMBEDDINGS...", nargs=-1, required=True)
-@click.option("--labels", metavar="FILE", help="The class of each row: npy, txt, file.csv:column, ...")
+@click.option("--labels", metavar="LABELS", help="The class of each row: y.npy, y.txt, file.csv:column, cat,dog,...")
 @click.option(
     "--texts",
     metavar="FILE",
