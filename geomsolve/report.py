@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -173,6 +173,17 @@ class Report:
         return ""
 
     @property
+    def notices(self) -> tuple[str, ...]:
+        """What was understood differently from what was written, and what the loss says of its parameters."""
+        return tuple(self.__dict__.get("_notices", ()))
+
+    def noting(self, *notices: str) -> Self:
+        """The report, which from now on has these notices, unless it has some."""
+        if notices and not self.notices:
+            object.__setattr__(self, "_notices", notices)
+        return self
+
+    @property
     def certified(self) -> bool:
         """Whether everything that is stated as a number has its proof."""
         return True
@@ -213,9 +224,9 @@ class Report:
         return Table.of_rows([{"answer": self.headline, **self.asked, **self.figures, "certified": self.certified}])
 
     def summary(self, *, width: int = 100) -> str:
-        """What the command prints, as text of so many columns."""
+        """What the command prints, as text of so many columns, its notices last."""
         said: str = importlib.import_module(WORDS).text(self, width=width)
-        return said
+        return "\n\n".join([said, *(f"Note: {each}" for each in self.notices)])
 
     def __init_subclass__(cls, **how: Any) -> None:
         super().__init_subclass__(**how)
@@ -261,6 +272,8 @@ class Report:
         ``detail`` are switches of the particular report, such as ``full`` for large matrices.
         """
         answer = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in self.apart}
+        if self.notices:
+            answer["notes"] = self.notices
         plain: dict[str, Any] = jsonable({**head(self.command), **answer})
         return plain
 

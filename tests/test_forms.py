@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from geomsolve import Imbalance, InputError, Levels
+from geomsolve import Imbalance, InputError, Levels, solve
 from geomsolve.errors import bare
 from geomsolve.losses import find_loss
 from geomsolve.questions.kinds import kinds
@@ -402,3 +402,18 @@ def test_a_weighting_of_another_kind_says_so(run):
     assert "SimCLR is no weighting but a loss over classes" in run("realizable", "--weighting", "SimCLR").stderr
     assert "is not contrastive over classes" in run("realizable", "--weighting", "vicreg").stderr
     assert run("realizable", "--weighting", "X-CLR", "--quiet").code == 0
+
+
+def test_what_was_understood_differently_is_part_of_the_answer(run):
+    """On the command line, in Python and in JSON alike; an answer to what was taken as written has none."""
+    report = solve(Imbalance([7, 2, 1]))
+    assert len(report.notices) == 1
+    assert "taken as counts" in report.notices[0]
+    assert report.summary().endswith(f"Note: {report.notices[0]}")
+    assert report.to_dict()["notes"] == list(report.notices)
+    for more in ((), ("--quiet",)):
+        assert run("imbalance", "--props", "7,2,1", "--json", *more).json["notes"] == list(report.notices)
+    plain = solve(Imbalance([0.7, 0.2, 0.1]))
+    assert plain.notices == ()
+    assert "notes" not in plain.to_dict()
+    assert "Note:" not in plain.summary()

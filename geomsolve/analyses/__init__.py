@@ -76,7 +76,10 @@ def solve(problem: Any) -> Any:
     if not isinstance(problem, Problem):
         shown = f"the class {problem.__name__}" if isinstance(problem, type) else f"{problem!r:.60}"
         raise InputError(f"wanted a question, such as Imbalance([0.7, 0.2, 0.1]), got {shown}")
-    return getattr(_module(problem), problem.kind)(problem)  # type: ignore[attr-defined]
+    from geomsolve.analyses.notices import notices
+
+    report: Report = getattr(_module(problem), problem.kind)(problem)  # type: ignore[attr-defined]
+    return report.noting(*notices(problem))
 
 
 def _module(problem: Problem) -> ModuleType:

@@ -8,19 +8,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import click
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+from geomsolve.analyses.notices import notices
 from geomsolve.cli.notes import note
 from geomsolve.cli.reader import while_read
 from geomsolve.errors import InputError
 from geomsolve.files import refuse_overwriting, write_together
 from geomsolve.plots import check_file, render
-from geomsolve.questions.base import LossProblem, PairProblem, Problem
+from geomsolve.questions.base import Problem
 from geomsolve.report import Report
 from geomsolve.report import to_json as to_json
 
@@ -59,25 +60,6 @@ def console(*, no_color: bool) -> Console:
     return Screen(no_color=no_color or None, width=width, markup=False, emoji=False, highlight=False)
 
 
-def loss_notes(problem: Problem) -> tuple[str, ...]:
-    """What the loss of a problem has to say about its parameters; what is wrong with them is told later."""
-    if not isinstance(problem, (LossProblem, PairProblem)):
-        return ()
-    from geomsolve.analyses.named import any_loss_of
-    from geomsolve.losses import Loss
-    from geomsolve.questions.classes import ClassProblem
-
-    try:
-        loss = any_loss_of(problem)
-        if loss is None:
-            return ()
-        if isinstance(loss, Loss) and isinstance(problem, ClassProblem) and not problem.instances:
-            return (*loss.notes(), *loss.notes_for(len(problem.proportions)))
-        return loss.notes()
-    except InputError:
-        return ()
-
-
 File = tuple[str, str, str | bytes]
 """A file to be written: the field that names it, its path and its content."""
 
@@ -103,12 +85,15 @@ class Output:
     digits: int | None = None
     written: tuple[tuple[str, str], ...] = ()
     """What is to be written, each with its field; of some commands more than ``out`` and ``plot``."""
+    noticed: list[str] = field(default_factory=list)
+    """What was said, or with ``quiet`` would have been."""
 
     def notify(self, problem: Problem) -> None:
         """Say on stderr what was understood differently from what was written; files that were read for the problem
         are not to be written to."""
         refuse_overwriting(self.written)
-        for notice in () if self.quiet else [*problem.notices, *loss_notes(problem)]:
+        self.noticed.extend(notices(problem))
+        for notice in () if self.quiet else self.noticed:
             note(notice)
 
     def deliver(
@@ -119,6 +104,9 @@ class Output:
 
         ``answer`` is the JSON object, where that is not the report's own; ``files`` are written besides.
         """
+        report = report.noting(*self.noticed)
+        if answer is not None and report.notices:
+            answer = {**answer, "notes": list(report.notices)}
         if answer is None:
             answer = report.to_dict(full=self.full) if self.as_json or self.out or self.plot else {}
         picture = None
