@@ -51,7 +51,8 @@ def decided(problem: Realizable, weighting: Weighting, verdict: Verdict) -> tupl
     That is ``positive_semidefinite``; ``rank`` of T, or None; x as ``against`` and x'Tx as ``form``, in fractions, or
     None.
     """
-    T = target_in_fractions(problem, weighting, "exact")[0]
+    labels, sigma = in_fractions(problem, weighting, "exact")
+    T = target(labels, exact(problem.temperature), sigma)
     rank, x = eliminate(T)
     if x is None:
         shown: dict[str, Any] = {"positive_semidefinite": True, "rank": rank, "against": None, "form": None}
@@ -81,9 +82,11 @@ def eliminate(matrix: Matrix) -> tuple[int, list[Fraction] | None]:
     A pivot below 0 is such a direction in what is left of A; so is a e_j + e_i where a pivot is 0 and A_ij is not.
     What was eliminated takes the values at which it costs least.
     """
-    a, m = [list(row) for row in matrix], len(matrix)
-    steps: list[tuple[int, list[Fraction]]] = []
+    scale, m = lcm(*(entry.denominator for row in matrix for entry in row)), len(matrix)
+    a = [[int(entry * scale) for entry in row] for row in matrix]  # whole numbers throughout: Bareiss 1968
+    steps: list[tuple[int, list[int]]] = []
     x: list[Fraction] | None = None
+    last = 1
     for j in range(m):
         beside = next((i for i in range(j + 1, m) if a[j][i]), None)
         if a[j][j] < 0 or (a[j][j] == 0 and beside is not None):
@@ -91,26 +94,28 @@ def eliminate(matrix: Matrix) -> tuple[int, list[Fraction] | None]:
             x[j] = Fraction(1)
             if a[j][j] == 0 and beside is not None:
                 x[beside] = Fraction(1)
-                x[j] = -(a[beside][beside] + 1) / (2 * a[j][beside])
+                x[j] = Fraction(-a[beside][beside] - 1, 2 * a[j][beside])
             break
         if a[j][j] > 0:
-            row = [entry / a[j][j] for entry in a[j]]
+            row, pivot = a[j], a[j][j]
             steps.append((j, row))
             for i in range(j + 1, m):
-                ratio = a[i][j]
-                a[i] = [a[i][k] - ratio * row[k] if k > j else Fraction(0) for k in range(m)]
+                below, ratio = a[i], row[i]
+                for k in range(i, m):
+                    below[k] = a[k][i] = (pivot * below[k] - ratio * row[k]) // last
+            last = pivot
     if x is None:
         return len(steps), None
     for j, row in reversed(steps):
-        x[j] = -sum((row[k] * x[k] for k in range(j + 1, m)), Fraction(0))
-    scale = lcm(*(entry.denominator for entry in x))
-    return len(steps), [entry * scale for entry in x]
+        x[j] = -sum((row[k] * x[k] for k in range(j + 1, m)), Fraction(0)) / row[j]
+    common = lcm(*(entry.denominator for entry in x))
+    return len(steps), [entry * common for entry in x]
 
 
-def target_in_fractions(problem: Realizable, weighting: Weighting, field: str) -> tuple[Matrix, list[list[str]], str]:
-    """The cosines wanted of distinct labels, T_ij = 1 - temperature |y_i - y_j|^2 / (2 sigma^2); labels and sigma.
+def in_fractions(problem: Realizable, weighting: Weighting, field: str) -> tuple[list[list[str]], str]:
+    """Distinct labels, and sigma, of a target that is a matrix of fractions.
 
-    Raises :class:`InputError` about ``field``, which asked for them, where the target is no matrix of fractions.
+    Raises :class:`InputError` about ``field``, which asked for them, where it is none.
     """
     known = weighting.in_proofs
     plain = (
@@ -128,8 +133,19 @@ def target_in_fractions(problem: Realizable, weighting: Weighting, field: str) -
     labels = list(dict.fromkeys(tuple(exact(x) for x in row) for row in problem.points.tolist()))
     if len(labels) > MOST_LABELS:
         raise InputError(f"{len(labels):,} distinct labels are too many for exact elimination", field=field)
-    sigma = exact(known["sigma"])
-    factor = Fraction(exact(problem.temperature)) / (2 * Fraction(sigma) ** 2)
+    return [list(row) for row in labels], exact(known["sigma"])
+
+
+def target(labels: list[list[str]], temperature: str, sigma: str) -> Matrix:
+    """The cosines wanted of the labels, T_ij = 1 - temperature |y_i - y_j|^2 / (2 sigma^2)."""
     y = [[Fraction(x) for x in row] for row in labels]
-    T = [[1 - factor * sum((a - b) ** 2 for a, b in zip(u, v, strict=True)) for v in y] for u in y]
-    return T, [list(row) for row in labels], sigma
+    unit = lcm(*(x.denominator for row in y for x in row))
+    whole = [[int(x * unit) for x in row] for row in y]
+    factor = Fraction(temperature) / (2 * Fraction(sigma) ** 2 * unit**2)
+    p, q = factor.numerator, factor.denominator
+    m = len(whole)
+    T = [[Fraction(1)] * m for _ in range(m)]
+    for i, u in enumerate(whole):
+        for j, v in enumerate(whole[:i]):
+            T[i][j] = T[j][i] = Fraction(q - p * sum((a - b) ** 2 for a, b in zip(u, v, strict=True)), q)
+    return T

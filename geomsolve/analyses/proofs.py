@@ -20,7 +20,7 @@ import numpy as np
 
 from geomsolve import verify, verify_further
 from geomsolve._version import __version__
-from geomsolve.analyses.elimination import eliminate, exact, target_in_fractions
+from geomsolve.analyses.elimination import eliminate, exact, in_fractions, target
 from geomsolve.analyses.exactly import enclose
 from geomsolve.analyses.imbalance import ImbalanceReport
 from geomsolve.analyses.merging import best_geometry
@@ -319,8 +319,11 @@ def downhill(path: Path, value: float) -> Any:
 
 def of_target(report: RealizableReport, problem: Realizable) -> dict[str, Any]:
     """The proof of a verdict about a matrix of fractions, by exact elimination."""
-    T, labels, sigma = target_in_fractions(problem, weighting_of(problem), "proof")
-    x = eliminate(T)[1]
+    labels, sigma = in_fractions(problem, weighting_of(problem), "proof")
+    if report.exact is None:
+        x = eliminate(target(labels, exact(problem.temperature), sigma))[1]
+    else:
+        x = report.exact["against"]
     if (x is None) != (report.verdict == "realizable"):
         raise InputError(
             f"the verdict {report.verdict!r} is within rounding of another, and in exact numbers it is "

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from geomsolve.analyses.binning import Binning, interval
-from geomsolve.analyses.elimination import decided, in_words, target_in_fractions
+from geomsolve.analyses.elimination import decided, in_fractions, in_words
 from geomsolve.analyses.ranges import Ranges, ranges
 from geomsolve.analyses.realizable_report import MOST_LIFTED, SHOWN, CasesReport, RealizableReport, by_label
 from geomsolve.analyses.tree_merging import tree_merging
@@ -80,7 +80,7 @@ def validate(problem: Realizable) -> None:
 def refuse_unused(problem: Realizable) -> None:
     """Raise :class:`InputError` for what changes labels, where there are none; and for ``exact`` of what is not."""
     if problem.exact:
-        target_in_fractions(problem, weighting_of(problem), "exact")
+        in_fractions(problem, weighting_of(problem), "exact")
     for field in ("arc", "sample", "bin"):
         if problem.labels is None and getattr(problem, field) is not None:
             raise InputError("this changes labels, and there are none; add --labels or leave it out", field=field)
