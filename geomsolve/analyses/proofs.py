@@ -13,6 +13,7 @@ Symbols: mu ``multipliers``, D ``off_diagonal``, G through ``Orbits.factor``.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
@@ -20,9 +21,12 @@ import numpy as np
 
 from geomsolve import verify, verify_further
 from geomsolve._version import __version__
+from geomsolve.analyses.advise import AdviseReport
+from geomsolve.analyses.changes import changed
+from geomsolve.analyses.design_report import DesignReport
 from geomsolve.analyses.elimination import eliminate, exact, in_fractions, target
 from geomsolve.analyses.exactly import enclose
-from geomsolve.analyses.imbalance import ImbalanceReport
+from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.analyses.merging import best_geometry
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.realizable import weighting_of
@@ -38,10 +42,13 @@ from geomsolve.objectives.base import Objective
 from geomsolve.objectives.merged import Merger
 from geomsolve.proof.certificate import collapse_blocks, collapse_is_optimal, dual_matrix
 from geomsolve.proof.collapse import has_majority
+from geomsolve.questions.advise import Advise
 from geomsolve.questions.base import Problem
 from geomsolve.questions.classes import ClassProblem
+from geomsolve.questions.design import Design
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.realizable import Realizable
+from geomsolve.questions.spelled import command_line
 from geomsolve.questions.threshold import Threshold
 from geomsolve.report import Report
 
@@ -80,6 +87,10 @@ def standing_alone(report: Report, problem: Problem, digits: int | None = None) 
         return as_text(of_threshold(report, problem, digits or DIGITS))
     if isinstance(report, RealizableReport) and isinstance(problem, Realizable):
         return as_text(of_target(report, problem))
+    if isinstance(report, DesignReport) and isinstance(problem, Design):
+        return as_text(of_design(report, problem))
+    if isinstance(report, AdviseReport) and isinstance(problem, Advise):
+        return as_text(of_advice(report, problem))
     raise InputError("no proof that stands alone is written of such an answer; leave this out", field="proof")
 
 
@@ -147,10 +158,33 @@ def of_optimum(report: ImbalanceReport, problem: Imbalance) -> dict[str, Any]:
         )
     if report.structure.kind == "degenerate":
         raise InputError("the loss is degenerate, and the reason for that is its proof; leave this out", field="proof")
-    classes, orbits, stated = classes_of(problem, report.orbits, known_loss(loss))
+    found = Found(report.orbit_cosines, report.unique, report.rank, report.structure.groups, report.slopes)
+    return {**proof_at(problem, loss, report.orbits, found), **assumed(report.assumption)}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A geometry that is optimal: cosines (m, m), whether it is the only one, rank, groups of classes at one point, and
+    the slopes of a minorant of a loss with kinks."""
+
+    cosines: FloatArray
+    unique: bool | None
+    rank: int
+    groups: tuple[tuple[int, ...], ...] = ()
+    slopes: FloatArray | None = None
+
+
+def assumed(assumption: str | None) -> dict[str, str]:
+    """What a proof takes for granted of embeddings, under its key."""
+    return {"assuming": assumption} if assumption else {}
+
+
+def proof_at(problem: ClassProblem, loss: Loss, known: Orbits, found: Found) -> dict[str, Any]:
+    """The proof that a geometry of ``known`` orbits is optimal."""
+    classes, orbits, stated = classes_of(problem, known, known_loss(loss))
     objective = loss.objective(orbits)
-    cosines = report.orbits.expand(report.orbit_cosines, orbits)
-    groups = groups_of(report, objective, orbits)
+    cosines = known.expand(found.cosines, orbits)
+    groups = groups_of(found, objective, orbits)
     if groups:
         cosines = best_geometry(objective, orbits, groups)
     apart = has_majority(orbits) and objective.decides and objective.smooth
@@ -164,29 +198,54 @@ def of_optimum(report: ImbalanceReport, problem: Imbalance) -> dict[str, Any]:
         for group in groups:
             centroids[list(group)], spread[list(group)] = centroids[group[0]], 0.0
         point = {"centroids": decimals(centroids), "spread": decimals(spread)}
-    dual, low, high = bounds(objective, orbits, cosines, report.slopes)
+    dual, low, high = bounds(objective, orbits, cosines, found.slopes)
     claims: list[dict[str, str]] = [{"claim": "value", "at_most": high}, {"claim": "bound", "at_least": low}]
     claims += [{"claim": "collapsed"}] if collapsed else []
-    claims += [{"claim": "unique"}] if report.unique and (objective.smooth or collapsed) else []
+    claims += [{"claim": "unique"}] if found.unique and (objective.smooth or collapsed) else []
     proof = {
         "kind": "optimum",
         "question": {"loss": stated, "classes": classes},
-        **({"assuming": report.assumption} if report.assumption else {}),
         "point": point,
         "dual": dual,
         "claims": claims,
     }
-    further = further_claims(proof, groups, report.rank) if objective.decides else []
+    further = further_claims(proof, groups, found.rank) if objective.decides else []
     return {**proof, "further": further} if further else proof
 
 
-def groups_of(report: ImbalanceReport, objective: Objective, orbits: Orbits) -> Merger:
+def groups_of(found: Found, objective: Objective, orbits: Orbits) -> Merger:
     """Which orbits share a point at the optimum that is proven, as far as it was found; whole orbits only."""
-    if not objective.decides or not report.structure.groups:
+    if not objective.decides or not found.groups:
         return ()
-    found = tuple(tuple(sorted({int(orbits.index[a]) for a in group})) for group in report.structure.groups)
-    whole = sum(int(orbits.sizes[list(group)].sum()) for group in found) == sum(map(len, report.structure.groups))
-    return tuple(sorted(found)) if whole and len({g for group in found for g in group}) == sum(map(len, found)) else ()
+    groups = tuple(tuple(sorted({int(orbits.index[a]) for a in group})) for group in found.groups)
+    whole = sum(int(orbits.sizes[list(group)].sum()) for group in groups) == sum(map(len, found.groups))
+    return (
+        tuple(sorted(groups)) if whole and len({g for group in groups for g in group}) == sum(map(len, groups)) else ()
+    )
+
+
+def of_design(report: DesignReport, problem: Design) -> dict[str, Any]:
+    """The proof that the target is an optimum under the weights found."""
+    if report.parameters is None or report.optimality is None:
+        raise InputError(
+            "a proof that stands alone is written of weights that were found; leave this out", field="proof"
+        )
+    loss = loss_of(problem).replace(**report.parameters)
+    orbits = Orbits.trivial(problem.proportions, problem.class_counts)
+    rank = int(np.linalg.matrix_rank(report.target, tol=1e-9, hermitian=True))
+    found = Found(report.target, report.only, rank)
+    return {**proof_at(problem, loss, orbits, found), **assumed(report.assumption)}
+
+
+def of_advice(report: AdviseReport, problem: Advise) -> dict[str, Any]:
+    """The proof of the geometry after the best change, or of that as things stand where none helps."""
+    change: dict[str, Any] = {} if report.best is None else dict(report.best.change)
+    if "merge" in change:
+        change["merge"] = change["merge"].split("+")
+    question = changed(problem, change)
+    answer = imbalance(question)
+    assert isinstance(answer, ImbalanceReport)
+    return {**of_optimum(answer, question), "about": command_line(question)}
 
 
 def further_claims(proof: dict[str, Any], groups: Merger, rank: int) -> list[dict[str, Any]]:
@@ -252,11 +311,12 @@ def of_threshold(report: ThresholdReport, problem: Threshold, digits: int) -> di
         raise InputError("several classes are the largest; a proof needs one", field="proof")
     question = {"over": problem.over, "loss": stated, "classes": classes}
     above = bool(report.collapsed_above)
-    assumed = {"assuming": report.assumption} if report.assumption else {}
     if path.whole:
         low = next((k for k in (int(value) - 1, int(value)) if k > 0 and changes_after(path, k)), int(value))
         text = (str(low), str(low + 1))
-        return threshold_proof(question, assumed, text, downhill(path, float(low if above else low + 1)), above=above)
+        return threshold_proof(
+            question, assumed(report.assumption), text, downhill(path, float(low if above else low + 1)), above=above
+        )
     root = refined(path, value)
     unit, room = Decimal(1).scaleb(-min(digits, DIGITS)), Decimal(repr(EIGENVALUES * max(1.0, root)))
     ends = (
@@ -269,16 +329,16 @@ def of_threshold(report: ThresholdReport, problem: Threshold, digits: int) -> di
     else:
         text = (format(ends[0], "f"), format(ends[1], "f"))
         against = downhill(path, float(ends[0] if above else ends[1]))
-    return threshold_proof(question, assumed, text, against, above=above)
+    return threshold_proof(question, assumed(report.assumption), text, against, above=above)
 
 
 def threshold_proof(
-    question: dict[str, Any], assumed: dict[str, str], ends: tuple[str, str], against: Any, *, above: bool
+    question: dict[str, Any], given: dict[str, str], ends: tuple[str, str], against: Any, *, above: bool
 ) -> dict[str, Any]:
     """That collapse sets in, or ends, between two ends, with a direction for the one where there is none."""
     side = "above" if above else "below"
     claim = {"claim": "threshold", "low": ends[0], "high": ends[1], "collapsed": side, "against": against}
-    return {"kind": "threshold", "question": question, **assumed, "claims": [claim]}
+    return {"kind": "threshold", "question": question, **given, "claims": [claim]}
 
 
 def changes_after(path: Path, k: int) -> bool:

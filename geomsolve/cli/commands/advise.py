@@ -10,12 +10,14 @@ from rich.table import Table
 
 from geomsolve.analyses.advise import AdviseReport, Option, advise
 from geomsolve.cli.advice import LONGEST, closest, flags_of, gives_up, instruction
+from geomsolve.cli.answers import proof_files
 from geomsolve.cli.options import (
     Command,
     class_options,
     loss_options,
     no_nonnegative_option,
     output_options,
+    proof_option,
     solver_options,
     split_loss,
 )
@@ -39,18 +41,20 @@ WORTH = 0.5
 @solver_options
 @no_nonnegative_option
 @output_options
-def command(output: Output, **flags: Any) -> int:
+@proof_option
+def command(output: Output, proof: str | None = None, **flags: Any) -> int:
     """What should be changed so that small classes keep apart?
 
     Tries every single change of the training (temperature, how classes are drawn and weighed, batch, views, negatives,
     another loss, classes taken as one), each with the value that is needed, and says which help, which do nothing and
-    which harm. Every row is a forward solve of its own with its proof.
+    which harm. Every row is a forward solve of its own with its proof; --proof writes that of the best, which stands
+    alone.
     """
     problem = Advise(**split_loss(flags))
     output.notify(problem)
     with trying(quiet=output.quiet) as tell:
         report = advise(problem, progress=lambda change: tell(", ".join(change)))
-    return output.deliver(report, show)
+    return output.deliver(report, show, files=proof_files(proof, report, problem))
 
 
 def show(report: AdviseReport, screen: Console, *, quiet: bool) -> None:

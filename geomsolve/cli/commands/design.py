@@ -13,7 +13,16 @@ from rich.table import Table
 from geomsolve.analyses.design import EXACT, design
 from geomsolve.analyses.design_report import DesignReport
 from geomsolve.cli.again import LONGEST
-from geomsolve.cli.options import Command, class_options, loss_options, output_options, solver_options, split_loss
+from geomsolve.cli.answers import proof_files
+from geomsolve.cli.options import (
+    Command,
+    class_options,
+    loss_options,
+    output_options,
+    proof_option,
+    solver_options,
+    split_loss,
+)
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import cosine_grid, loss_phrase, proof_lines
 from geomsolve.proof.equal_masses import UnequalMasses
@@ -55,7 +64,8 @@ MOVED = 1e-9
 @loss_options
 @solver_options
 @output_options
-def command(output: Output, **flags: Any) -> int:
+@proof_option
+def command(output: Output, proof: str | None = None, **flags: Any) -> int:
     """Which weights make a loss want this geometry?
 
     Finds class weights of the anchors, weights in the denominators, both, margins of pairs, or which classes are in a
@@ -65,7 +75,8 @@ def command(output: Output, **flags: Any) -> int:
     """
     problem = Design(**split_loss(flags))
     output.notify(problem)
-    return output.deliver(design(problem), show)
+    report = design(problem)
+    return output.deliver(report, show, files=proof_files(proof, report, problem))
 
 
 def show(report: DesignReport, screen: Console, *, quiet: bool) -> None:
