@@ -431,6 +431,27 @@ def test_some_classes_share_a_point_in_every_optimum(run, tmp_path):
     assert holds(merged)
 
 
+@pytest.mark.slow
+def test_designed_weights_and_the_best_advice_are_proven(run, tmp_path):
+    """Weights under which a simplex is optimal, against numbers worked out apart; a balanced sampler as the advice."""
+    design = ("design", "--props", ".45,.35,.2", "-t", ".5")
+    proof = written(run, tmp_path, *design)
+    assert holds(proof)
+    masses = [Fraction(g["anchor"]) * Fraction(g["weight"]) for g in proof["question"]["classes"]]
+    shares = [float(mass / sum(masses)) for mass in masses]
+    assert shares == pytest.approx([0.2376096443, 0.4440667604, 0.3183235954], abs=1e-9)
+    both = written(run, tmp_path, *design, "--change", "both")
+    assert holds(both)
+    assert float(both["claims"][0]["at_most"]) == pytest.approx(-1.0036893322, abs=1e-9)
+    assert rejected({**both, "claims": [{"claim": "bound", "at_least": "-1.0036893321"}]})
+    advice = written(run, tmp_path, "advise", "--props", ".95,.03,.02", "-t", "1")
+    assert holds(advice)
+    assert advice["question"]["loss"]["sampler"] == "0"
+    done = run(*design, "--change", "margins", "--proof", tmp_path / "none.json")
+    assert (done.code, done.stdout) == (2, "")
+    assert "no proof that stands alone is written for this form of supcon" in done.stderr
+
+
 def test_the_checker_is_one_file_that_knows_nothing_of_geomsolve():
     text, further = FILE.read_text(), Path(verify_further.__file__).read_text()
     assert max(text.count("\n"), further.count("\n")) <= 400

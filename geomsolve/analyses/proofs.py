@@ -219,9 +219,8 @@ def groups_of(found: Found, objective: Objective, orbits: Orbits) -> Merger:
         return ()
     groups = tuple(tuple(sorted({int(orbits.index[a]) for a in group})) for group in found.groups)
     whole = sum(int(orbits.sizes[list(group)].sum()) for group in groups) == sum(map(len, found.groups))
-    return (
-        tuple(sorted(groups)) if whole and len({g for group in groups for g in group}) == sum(map(len, groups)) else ()
-    )
+    apart = len({g for group in groups for g in group}) == sum(map(len, groups))
+    return tuple(sorted(groups)) if whole and apart else ()
 
 
 def of_design(report: DesignReport, problem: Design) -> dict[str, Any]:
