@@ -49,6 +49,12 @@ from geomsolve.words import UNSEEN, nats, number
 UNBENT = ("regular simplex", "antipodal", "undetermined")
 """Geometries beside which the regular simplex is no other one."""
 
+MOST_DRAWN = 200
+"""Classes up to which the geometry of every point is kept."""
+
+GEOMETRY = "geometry"
+"""Where a row holds it until it is taken out."""
+
 OTHER_AXES = ("majority", "imbalance", "dim")
 """What can vary besides the parameters of the loss."""
 
@@ -57,28 +63,31 @@ OTHER_AXES = ("majority", "imbalance", "dim")
 class SweepReport(Report):
     """One row a point, the last parameter of ``over`` varying fastest.
 
-    ``counted`` says which structures there are, and at how many points.  ``rows`` hold the parameters, ``value``,
-    ``lower_bound``, ``gap``, ``certified``, ``structure``, ``groups``, extreme cosines and angles, ``rank`` and
-    ``rarest_angle_deg``, the angle between the two least frequent classes, and ``simplex_excess``, what the regular
-    simplex would lose in nats (None where that does not arise); with a slack also ``widest``, how wide the widest range
-    of a cosine is, ``widest_pair``, the names of its classes, and ``widest_complete``: no pair of distinct proportions
-    was left out; of a mean over batches ``expectation``, 'exact' or, where the ratio of two expectations stands for it,
-    'ratio'.  ``collapse`` lists where full minority
-    collapse sets in or ends along the first parameter, within its range, for every value of the second; None where
-    that parameter has no such thresholds.  Of features and classifiers ``structure``, ``groups``, cosines and angles
-    are those of the classifiers; ``features``, ``feature_min_angle_deg`` and ``feature_max_angle_deg`` are of the
-    feature means, ``alignment`` is the mean cosine of a feature mean and its classifier, ``cross_entropy`` the loss
-    without the charge on lengths; ``collapse``, along the weight of the regulariser, lists where the ``groups`` of
-    alike classes merge, and where, with ``structure`` 'total collapse', all vanish.  ``assumption`` completes 'for
-    ...': the embeddings that the proofs are about, None where about all.
+    ``geometries`` are the cosines (K, K) at each point between the classes called ``names``, None where there are more
+    than :data:`MOST_DRAWN`. ``counted`` says which structures there are, and at how many points. ``rows`` hold the
+    parameters, ``value``, ``lower_bound``, ``gap``, ``certified``, ``structure``, ``groups``, extreme cosines and
+    angles, ``rank`` and ``rarest_angle_deg``, the angle between the two least frequent classes, and ``simplex_excess``,
+    what the regular simplex would lose in nats (None where that does not arise); with a slack also ``widest``, how wide
+    the widest range of a cosine is, ``widest_pair``, the names of its classes, and ``widest_complete``: no pair of
+    distinct proportions was left out; of a mean over batches ``expectation``, 'exact' or, where the ratio of two
+    expectations stands for it, 'ratio'. ``collapse`` lists where full minority collapse sets in or ends along the first
+    parameter, within its range, for every value of the second; None where that parameter has no such thresholds. Of
+    features and classifiers ``structure``, ``groups``, cosines and angles are those of the classifiers; ``features``,
+    ``feature_min_angle_deg`` and ``feature_max_angle_deg`` are of the feature means, ``alignment`` is the mean cosine
+    of a feature mean and its classifier, ``cross_entropy`` the loss without the charge on lengths; ``collapse``, along
+    the weight of the regulariser, lists where the ``groups`` of alike classes merge, and where, with ``structure``
+    'total collapse', all vanish. ``assumption`` completes 'for ...': the embeddings that the proofs are about, None
+    where about all.
     """
 
     command: ClassVar[str] = "sweep"
-    apart: ClassVar[tuple[str, ...]] = ("counted",)
+    apart: ClassVar[tuple[str, ...]] = ("counted", "geometries", "names")
 
     over: dict[str, list[float]]
     counted: str
     rows: list[dict[str, Any]]
+    geometries: list[FloatArray | None]
+    names: tuple[str, ...]
     collapse: list[dict[str, Any]] | None
     seconds: float
     assumption: str | None = None
@@ -197,6 +206,7 @@ def sweep(
         answers = elsewhere(points_of(problem))
         rows = [row for answer in answers for row in answer["rows"]]
         assumption = next((answer["assumption"] for answer in answers if answer.get("assumption")), "")
+    geometries = [entry.pop(GEOMETRY, None) for entry in rows]  # answers from elsewhere have none
     first = at_point(problem, loss, {name: values[0] for name, values in problem.over.items()})[0]
     written = {key: value for key, value in loss.written.items() if key in first.written}  # of one form, if that varies
     return SweepReport(
@@ -204,6 +214,8 @@ def sweep(
         over={name: [_plain(name, value) for value in values] for name, values in problem.over.items()},
         counted=summary(rows),
         rows=rows,
+        geometries=geometries,
+        names=tuple(problem.class_names),
         collapse=None if problem.nonnegative else collapse_along(problem, loss),
         seconds=time.perf_counter() - began,
         assumption=assumption or None,
@@ -335,7 +347,16 @@ def figures(
         "rarest_angle_deg": angle_degrees(float(cosines[rarest(orbits)])),
         "rank": rank,
         "simplex_excess": excess,
+        GEOMETRY: drawn(orbits, cosines),
     }
+
+
+def drawn(orbits: Orbits, cosines: FloatArray) -> FloatArray | None:
+    """The cosines between all classes; None where they are too many or, of features at 0, there are none."""
+    if orbits.n_classes > MOST_DRAWN:
+        return None
+    gram = orbits.lift(cosines)
+    return gram if np.all(np.isfinite(gram)) else None
 
 
 def summary(rows: list[dict[str, Any]]) -> str:

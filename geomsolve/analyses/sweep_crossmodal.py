@@ -10,11 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from geomsolve.analyses.crossmodal import answer_of, joint_of, refuse_proof
 from geomsolve.analyses.crossmodal_report import KINDS, describe
 from geomsolve.analyses.modality_gap import ModalityGap
 from geomsolve.analyses.named import pair_loss_of
+from geomsolve.analyses.sweep import GEOMETRY, MOST_DRAWN
 from geomsolve.errors import InputError, nearest
+from geomsolve.gram.paired import PairedGram
+from geomsolve.gram.types import FloatArray
+from geomsolve.objectives.cross import Joint
 from geomsolve.pair_losses import PairLoss
 from geomsolve.questions.crossmodal import Crossmodal
 from geomsolve.questions.sweep import Elsewhere, points_of
@@ -26,20 +32,22 @@ from geomsolve.report import Proof, Report, Table, understood
 class SweepCrossmodalReport(Report):
     """One row a point, the last parameter of ``over`` varying fastest.
 
-    ``counted`` says which structures there are, and at how many points (``summary`` in JSON).
+    ``geometries`` are the cosines of all points at each, those of the first side before those of the second, None where
+    they are too many.  ``counted`` says which structures there are, and at how many points (``summary`` in JSON).
     ``rows`` hold the parameters, ``value``, ``lower_bound``, ``gap``, ``certified``, ``tied`` (true, false, or null
     where that was not settled), ``structure``, ``modality_gap``, ``partner_angle_deg`` (the largest of a point with its
     partner, null without any) and ``other_angle_deg`` (the smallest with any other).
     """
 
     command: ClassVar[str] = "sweep"
-    apart: ClassVar[tuple[str, ...]] = ("counted",)
+    apart: ClassVar[tuple[str, ...]] = ("counted", "geometries")
     structures: ClassVar[tuple[str, ...]] = KINDS
 
     over: dict[str, list[float]]
     nouns: tuple[str, str]
     counted: str
     rows: list[dict[str, Any]]
+    geometries: list[FloatArray | None]
     seconds: float
 
     @property
@@ -86,6 +94,7 @@ def sweep_crossmodal(
         rows = rows_of(problem, loss, progress)
     else:
         rows = [row for answer in elsewhere(points_of(problem)) for row in answer["rows"]]
+    geometries = [entry.pop(GEOMETRY, None) for entry in rows]  # answers from elsewhere have none
     counts = Counter(entry["structure"] for entry in rows)
     found = ", ".join(f"{kind} at {count}" for kind, count in counts.most_common())
     return SweepCrossmodalReport(
@@ -94,6 +103,7 @@ def sweep_crossmodal(
         nouns=(loss.first_noun, loss.second_noun),
         counted=f"{found} of {len(rows):,} points",
         rows=rows,
+        geometries=geometries,
         seconds=time.perf_counter() - began,
     )
 
@@ -144,7 +154,18 @@ def row(problem: SweepCrossmodal, loss: PairLoss, asked: Crossmodal) -> dict[str
         "modality_gap": ModalityGap.alone(joint, objective, answer.gram).value,
         "partner_angle_deg": None if own is None else own["max_angle_deg"],
         "other_angle_deg": None if others is None else others["min_angle_deg"],
+        GEOMETRY: whole(joint, answer.gram),
     }
+
+
+def whole(joint: Joint, gram: PairedGram) -> FloatArray | None:
+    """The cosines of all points, those of the first side before those of the second; None of too many."""
+    x, y = joint.first_point, joint.second_point
+    if x.size + y.size > MOST_DRAWN:
+        return None
+    first, cross, second = joint.paired.lift(gram)
+    cross = cross[np.ix_(x, y)]
+    return np.block([[first[np.ix_(x, x)], cross], [cross.T, second[np.ix_(y, y)]]])
 
 
 def validate(problem: SweepCrossmodal) -> None:

@@ -56,7 +56,9 @@ def output_options(function: Callable[..., int]) -> Callable[..., int]:
         for name in ("style", "size"):
             if common[name] is not None and common["plot"] is None:
                 raise InputError("this is about a picture; name its file by --plot", field=name)
-        given = {name: common.get(name) or flags.get(name) for name in ("out", "csv_file", "jsonl", "plot", "proof")}
+        given = {
+            name: common.get(name) or flags.get(name) for name in ("out", "csv_file", "html", "jsonl", "plot", "proof")
+        }
         written = tuple((name.removesuffix("_file"), path) for name, path in given.items() if path)
         refuse_overwriting(written)
         output = Output(**common, written=written)

@@ -73,6 +73,7 @@ sweep_options = stacked(
 
 table_options = stacked(
     click.option("--csv", "csv_file", metavar="FILE", help="Also write the table to FILE, one row a point."),
+    click.option("--html", metavar="FILE", help="Also write a page to FILE whose sliders move the classes."),
     click.option("--jsonl", metavar="FILE", help="Also write the rows to FILE, one JSON object a line."),
 )
 
@@ -96,6 +97,7 @@ def command(
     scheduler: str | None = None,
     csv_file: str | None = None,
     jsonl: str | None = None,
+    html: str | None = None,
     **flags: Any,
 ) -> int:
     """How does the geometry change along one or two parameters?
@@ -125,6 +127,10 @@ def command(
         files.append(("csv", csv_file, as_csv(report)))
     if jsonl:
         files.append(("jsonl", jsonl, "".join(to_json(row) + "\n" for row in report.to_dict()["rows"])))
+    if html:
+        from geomsolve.cli.play import page
+
+        files.append(("html", html, page(report)))
     return output.deliver(report, show, files=files)
 
 
