@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import html
 import html.parser
@@ -255,9 +256,9 @@ def browse(folder, script, name, allowed=True):
         check=True,
     )
     body = done.stdout.partition("<tbody>")[2].partition("</tbody>")[0]
-    visible = re.findall(r'<tr data-article="([^"]*)"(?: hidden="")?>', body)
-    hidden = re.findall(r'<tr data-article="([^"]*)" hidden="">', body)
-    gaps = re.findall(r'<td class="number" data-value="([^"]*)">[^<]*</td><td class="status', body)
+    visible = re.findall(r'<tr data-article="([^"]*)"', body)
+    hidden = re.findall(r'<tr data-article="([^"]*)"[^>]* hidden="">', body)
+    gaps = re.findall(r'<td class="number extra" data-value="([^"]*)">[^<]*</td><td class="status', body)
     return done.stdout, visible, hidden, gaps
 
 
@@ -300,10 +301,76 @@ def test_words_filter_rows_and_articles(made):
     dom, order, hidden, _ = browse(folder, script, "filtered")
     assert len(order) == 6
     titles = {rows[int(name.removeprefix("problem-")) - 1]["problem"]["title"] for name in set(order) - set(hidden)}
-    assert titles == {"Collapse", "A sweep"}
-    assert "2 of 6 shown" in dom
+    assert titles == {"Collapse", "A sweep", "A stuck loss"}
+    assert "3 of 6 shown" in dom
     for name in order:
         assert (f'<article id="{name}" hidden="">' in dom) is (name in hidden)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+def test_choices_filter_and_the_table_can_be_saved(made):
+    folder, rows = made
+    script = (
+        "const q = document.getElementById('question'); q.value = 'imbalance'; q.dispatchEvent(new Event('change'));"
+        "const s = document.getElementById('status'); s.value = 'unmet'; s.dispatchEvent(new Event('change'));"
+        "const t = document.createElement('template'); t.id = 'saved'; t.content.textContent = csv();"
+        "document.body.append(t);"
+    )
+    dom, order, hidden, _ = browse(folder, script, "chosen")
+    titles = {rows[int(name.removeprefix("problem-")) - 1]["problem"]["title"] for name in set(order) - set(hidden)}
+    assert titles == {row["problem"]["title"] for row in rows if row["status"] == "unmet"} == {"Collapse"}
+    assert "1 of 6 shown" in dom
+    (row,) = (row for row in rows if row["status"] == "unmet")
+    saved = html.unescape(dom.partition('id="saved">')[2].partition("</template>")[0])
+    heads, cells = csv.reader(saved.splitlines())
+    assert heads == ["problem", "question", "loss", "answer", "value, nats", "gap, nats", "status"]
+    assert cells[:4] == ["Collapse", "imbalance", "supcon, temperature 1", cells[3]]
+    assert cells[3].startswith("Minority collapse: classes 2 and 3 are one point; a regular simplex would lose 0.02 nats")
+    assert float(cells[4]) == pytest.approx(row["value"], rel=1e-12)
+
+
+@pytest.mark.slow
+def test_the_page_can_be_read_aloud_worked_by_keys_and_in_the_dark(made):
+    folder, _ = made
+    text = (folder / "page.html").read_text()
+    for named in ("filter", "status", "question"):
+        assert re.search(rf'<label>[^<]+<(input|select) id="{named}"', text), "every field has its label"
+    pictures = re.findall(r"<svg[^>]*>", text)
+    assert len(pictures) == 5
+    assert all('role="img" aria-label="' in picture for picture in pictures)
+    assert text.count('class="picture" tabindex="0"') == len(pictures), "what scrolls can be reached by keys"
+    assert text.count('<button type="button" class="save"') == len(pictures)
+    assert "prefers-color-scheme: dark" in text
+    assert 'class="skip" href="#problem-1"' in text
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (
+            {"command": "threshold", "headline": "0.9", "threshold": {"value": 0.9}, "over": "majority",
+             "collapsed_above": True},
+            "The smaller classes collapse where the largest has more than 0.9",
+        ),
+        (
+            {"command": "levels", "headline": "4.3", "optimum": 4.3, "collapse": 6.92, "loss_value": 6.0,
+             "position": 0.65},
+            "Optimum at 4.3 nats, total collapse at 6.92 nats; 6 nats stands at 65% of the way up",
+        ),
+        (
+            {"command": "capacity", "headline": "196560 to 196560", "problem": {"max_cosine": 0.5, "dim": 24}},
+            "Exactly 196560 classes fit",
+        ),
+        ({"command": "levels", "headline": "4.3"}, "4.3"),  # of a row that lacks what the sentence needs
+        ({"command": "of the future", "headline": "42"}, "42"),
+        ({"command": "imbalance", "headline": ""}, ""),
+    ],
+)  # fmt: skip
+def test_the_answer_is_a_sentence_with_its_unit(row, said):
+    from geomsolve.cli.sentences import sentence
+
+    assert sentence(row) == said
 
 
 @pytest.mark.parametrize(
@@ -323,7 +390,7 @@ def test_problem_files_are_solved(run, tmp_path):
     (tmp_path / "a.yaml").write_text("kind: imbalance\nprops: [0.5, 0.5]\n")
     done = run("report", tmp_path / "a.yaml", "--out", tmp_path / "page.html", "--jobs", "1")
     assert done.code == 0
-    assert "antipodal" in (tmp_path / "page.html").read_text()
+    assert "Two opposite points" in (tmp_path / "page.html").read_text()
     assert run("report", tmp_path / "b.yaml", "--out", tmp_path / "page.html").code == 2
     assert run("report", tmp_path / "a.yaml", "--out", tmp_path / "no" / "page.html").code == 2
 

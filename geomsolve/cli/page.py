@@ -6,21 +6,26 @@ rest.  It is made from rows as ``geomsolve batch`` writes them.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections.abc import Callable, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any, TypeVar
 
 from geomsolve import plots
 from geomsolve._version import __version__
 from geomsolve.cli.again import command_of
+from geomsolve.cli.frame import framed, part
 from geomsolve.cli.render import loss_words
+from geomsolve.cli.sentences import sentence
 from geomsolve.words import counted
 
 Row = dict[str, Any]
+
+HEADS = {"value": "value, nats", "gap": "gap, nats"}
+"""Columns whose heads say more than their names."""
+
+EXTRA = ("question", "loss", "value", "gap")
+"""Columns that a narrow screen leaves to the articles."""
 
 COLUMNS = ("problem", "question", "loss", "answer", "value", "gap", "status")
 NUMBERS = ("value", "gap")
@@ -84,57 +89,66 @@ def shown(value: Any) -> str:
 def page(rows: Sequence[Row], proofs: Sequence[str] = ()) -> str:
     """The page about rows as batch writes them; ``proofs``: what is said of the proof of each that stands alone."""
     said = proofs or [""] * len(rows)
-    here = Path(__file__)
-    script = here.with_suffix(".js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     counts = {status: sum(row["status"] == status for row in rows) for row in rows for status in [row["status"]]}
     summary = ", ".join(f"{count:,} {status}" for status, count in sorted(counts.items()))
     heads = "".join(
-        f'<th scope="col"{_class(column)}><button type="button" data-column="{column}">{column}</button></th>'
+        f'<th scope="col"{_class(column)}><button type="button" data-column="{column}">{HEADS.get(column, column)}'
+        "</button></th>"
         for column in COLUMNS
     )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:">
-<title>geomsolve report</title>
-<style>{here.with_suffix(".css").read_text(encoding="utf-8")}</style>
-</head>
-<body>
+    questions = sorted({str(row["command"] or "") for row in rows} - {""})
+    answers = [sentence(row) for row in rows]
+    numbered = list(enumerate(zip(rows, answers, said, strict=True), 1))
+    return framed(
+        "geomsolve report",
+        f"""<a class="skip" href="#problem-1">Skip the table</a>
 <h1>Optimal geometries, with proofs</h1>
 <p class="faint">{counted(len(rows), "problem")}: {summary}. Values in nats. Made by geomsolve {__version__}.</p>
-<input id="filter" type="search" placeholder="Filter: words that a row contains" aria-label="Filter the table">
+<div class="tools" role="search">
+<label>Words <input id="filter" type="search" placeholder="that a row contains"></label>
+{_select("status", sorted(counts))}
+{_select("question", questions)}
+<button type="button" id="csv">Save the table (csv)</button>
+</div>
 <p class="faint" id="shown" role="status">{len(rows)} of {len(rows)} shown</p>
 <div class="wide"><table>
+<caption>One row a problem; the heads sort.</caption>
 <thead><tr>{heads}</tr></thead>
 <tbody>
-{"".join(_table_row(i, row, row.get("headline") or "", said[i - 1]) for i, row in enumerate(rows, 1))}</tbody>
+{"".join(_table_row(i, *entry) for i, entry in numbered)}</tbody>
 </table></div>
-{"".join(_article(i, row, row.get("headline") or "", said[i - 1]) for i, row in enumerate(rows, 1))}
-<script>{script}</script>
-</body>
-</html>
-"""
+{"".join(_article(i, *entry) for i, entry in numbered)}
+""",
+        styles=("page.css",),
+        script=part("page.js"),
+    )
+
+
+def _select(what: str, choices: Sequence[str]) -> str:
+    options = "".join(f"<option>{escape(choice)}</option>" for choice in choices)
+    return f'<label>{what.capitalize()} <select id="{what}"><option value="">all</option>{options}</select></label>'
 
 
 def _class(column: str) -> str:
-    return ' class="number"' if column in NUMBERS else ""
+    names = [name for name, columns in (("number", NUMBERS), ("extra", EXTRA)) if column in columns]
+    return f' class="{" ".join(names)}"' if names else ""
 
 
 def _table_row(number: int, row: Row, answer: str, proof: str) -> str:
     cells = [f'<td><a href="#problem-{number}">{escape(name_of(row))}</a></td>']
-    cells += [f"<td>{escape(text)}</td>" for text in (str(row["command"] or ""), loss_of(row), answer)]
+    for column, text in (("question", str(row["command"] or "")), ("loss", loss_of(row)), ("answer", answer)):
+        cells.append(f"<td{_class(column)}>{escape(text)}</td>")
     for column in NUMBERS:
         value = (row.get("proof") or {}).get(column)
         real = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
-        text = f"{value:{'.0e' if column == 'gap' else '.6g'}}" if real else ""
-        cells.append(f'<td class="number" data-value="{value if real else ""}">{text}</td>')
+        text = f"{value:{'.0e' if column == 'gap' and value else '.6g'}}" if real else ""
+        cells.append(f'<td{_class(column)} data-value="{value if real else ""}">{text}</td>')
     mark = f"{row['status']}, {proof.partition(',')[0]}" if proof else row["status"]
     cells.append(f'<td class="status {row["status"]}">{mark}</td>')
-    return f'<tr data-article="problem-{number}">{"".join(cells)}</tr>\n'
+    marks = (
+        f'data-article="problem-{number}" data-status="{row["status"]}" data-question="{escape(str(row["command"]))}"'
+    )
+    return f"<tr {marks}>{''.join(cells)}</tr>\n"
 
 
 def _article(number: int, row: Row, answer: str, proof: str) -> str:
@@ -146,7 +160,11 @@ def _article(number: int, row: Row, answer: str, proof: str) -> str:
                  f'({row["status"]})</span></p>')  # fmt: skip
     if row["error"]:
         parts.append(f"<pre>{escape(row['error'])}</pre>")
-    parts.append(f"<figure>{picture_of(row, f'picture-{number}')}</figure>")
+    picture = picture_of(row, f"picture-{number}")
+    if picture:
+        labelled = picture.replace("<svg", f'<svg role="img" aria-label="{escape(answer)}"', 1)
+        save = f'<button type="button" class="save" data-name="problem-{number}">Save the picture (svg)</button>'
+        parts.append(f'<figure><div class="picture" tabindex="0">{labelled}</div>{save}</figure>')
     known: dict[str, Any] = {**(row.get("proof") or {}), **(row.get("effort") or {})}
     items = [(label, shown(known[key])) for key, label in LABELS.items() if known.get(key) is not None]
     items += [(label, shown(value)) for label, value in (row.get("figures") or {}).items() if value is not None]

@@ -98,7 +98,7 @@ def heatmap(axes: Any, gram: FloatArray, names: Sequence[str]) -> None:
                 if a != b:
                     ink = "white" if abs(gram[a, b]) > 0.65 * limit else INK
                     text = f"{gram[a, b]:.2f}".replace("-0.00", "0.00")
-                    axes.text(b, a, text, ha="center", va="center", color=ink, fontsize=8 if k <= 6 else 6, gid=CELL)
+                    axes.text(b, a, text, ha="center", va="center", color=ink, fontsize=8 if k <= 6 else 6, label=CELL)
 
 
 def _named_or_numbered(axes: Any, names: Sequence[str]) -> None:

@@ -102,7 +102,7 @@ def enlarged(drawn: Any) -> None:
     if factor == 1.0:
         return
     for text in drawn.findobj(Text):
-        text.set_fontsize(text.get_fontsize() * (_LOOK.get().stretch if text.get_gid() == CELL else factor))
+        text.set_fontsize(text.get_fontsize() * (_LOOK.get().stretch if text.get_label() == CELL else factor))
     for line in drawn.findobj(Line2D):
         line.set_linewidth(line.get_linewidth() * factor)
         line.set_markersize(line.get_markersize() * factor)

@@ -74,7 +74,7 @@ def heatmap(axes: Any, cross: FloatArray, answer: dict[str, Any]) -> None:
     if max(rows, columns) <= WRITTEN:
         for (i, j), value in np.ndenumerate(cross):
             ink = "white" if abs(value) > 0.65 else INK
-            axes.text(j, i, f"{value:z.2f}", ha="center", va="center", color=ink, fontsize=7, gid=CELL)
+            axes.text(j, i, f"{value:z.2f}", ha="center", va="center", color=ink, fontsize=7, label=CELL)
 
 
 def points(axes: Any, gram: FloatArray, n_first: int, answer: dict[str, Any]) -> None:

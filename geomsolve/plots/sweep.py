@@ -43,7 +43,7 @@ def _points(answer: dict[str, Any]) -> str:
     return "classifiers" if "feature_min_angle_deg" in answer["rows"][0] else "classes"
 
 
-def _said(answer: dict[str, Any]) -> str:
+def said(answer: dict[str, Any]) -> str:
     """What happens along the way, in words."""
     rows = answer["rows"]
     if "nouns" in answer:
@@ -57,15 +57,15 @@ def _said(answer: dict[str, Any]) -> str:
         return f"{what} {'from' if marks[0]['collapsed_above'] else 'up to'} {_label(name)} {number(places[0])}"
     merged = sum(row["structure"] in ("minority collapse", "total collapse") for row in rows)
     if merged:
-        return f"Classes coincide at {merged:,} of {counted(len(rows), 'point')}"
+        return f"Classes collapse at {merged:,} of {counted(len(rows), 'point')}"
     low, high = ([_shown(row, key) for row in rows] for key in ("min_angle_deg", "max_angle_deg"))
     if not np.any(np.isfinite(low)):
         return "The loss does not fix the angles"
-    return f"No classes coincide: angles from {np.nanmin(low):.1f}° to {np.nanmax(high):.1f}°"
+    return f"No classes collapse: angles from {np.nanmin(low):.1f}° to {np.nanmax(high):.1f}°"
 
 
 def _title(drawn: Any, answer: dict[str, Any]) -> None:
-    entitled(drawn, _said(answer), question(answer, tuple(answer["over"])))
+    entitled(drawn, said(answer), question(answer, tuple(answer["over"])))
 
 
 def _shown(row: dict[str, Any], angle: str) -> float:
