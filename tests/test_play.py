@@ -92,8 +92,10 @@ def test_the_command_writes_it(run, tmp_path):
     many = ["--classes", 201, "--over", "imbalance=1,2", "--html", tmp_path / "b.html"]
     done = run("sweep", *many)
     assert (done.code, done.stdout) == (2, "")
-    assert done.stderr == "Error: --html: a page is drawn of up to 200 classes; leave it out, or use --plot\n"
+    assert done.stderr == "Error: --html: a page is drawn of up to 200 classes; use --plot\n"
     assert not (tmp_path / "b.html").exists()
+    two = ["--props", "0.5,0.5", "--over", "temperature=1,2", "--html", tmp_path / "b.html", "--jobs", 2]
+    assert "leave --jobs out" in run("sweep", *two).stderr
     rows = run("sweep", "--props", "0.5,0.3,0.2", "--over", "temperature=0.1,1", "--json").json["rows"]
     assert "geometry" not in rows[0]
 

@@ -326,7 +326,9 @@ def test_choices_filter_and_the_table_can_be_saved(made):
     heads, cells = csv.reader(saved.splitlines())
     assert heads == ["problem", "question", "loss", "answer", "value, nats", "gap, nats", "status"]
     assert cells[:4] == ["Collapse", "imbalance", "supcon, temperature 1", cells[3]]
-    assert cells[3].startswith("Minority collapse: classes 2 and 3 are one point; a regular simplex would lose 0.02 nats")
+    assert cells[3].startswith(
+        "Minority collapse: classes 2 and 3 are one point; a regular simplex would lose 0.02 nats"
+    )
     assert float(cells[4]) == pytest.approx(row["value"], rel=1e-12)
 
 

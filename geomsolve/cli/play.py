@@ -89,7 +89,7 @@ def data_of(report: SweepReport | SweepCrossmodalReport) -> dict[str, Any]:
     sides = isinstance(report, SweepCrossmodalReport)
     grams = [gram for gram in report.geometries if gram is not None]
     if not grams:
-        raise InputError(f"a page is drawn of up to {MOST_DRAWN} classes; leave it out, or use --plot", field="html")
+        raise InputError(f"a page is drawn of up to {MOST_DRAWN} points; use --plot", field="html")
     count = grams[0].shape[0]
     if 3 * count * len(report.rows) > MOST_NUMBERS:
         raise InputError(f"{len(report.rows):,} points of {count} classes are too many for a page", field="html")

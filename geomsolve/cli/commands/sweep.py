@@ -15,7 +15,7 @@ from rich.text import Text
 
 from geomsolve.analyses.imbalance import SAME
 from geomsolve.analyses.ranges import SETTLED
-from geomsolve.analyses.sweep import SweepReport, losing, sweep
+from geomsolve.analyses.sweep import MOST_DRAWN, SweepReport, losing, sweep
 from geomsolve.analyses.sweep_crossmodal import SweepCrossmodalReport, sweep_crossmodal
 from geomsolve.batch.table import cell
 from geomsolve.batch.workers import BACKENDS
@@ -111,6 +111,10 @@ def command(
     report: SweepReport | SweepCrossmodalReport
     check_workers(jobs, backend, scheduler)
     where = {"jobs": jobs, "backend": backend, "scheduler": scheduler} if scheduler or (jobs or 1) > 1 else None
+    if html and where is not None:
+        raise InputError(
+            "a page shows every geometry, and these stay where they are found; leave --jobs out", field="html"
+        )
     if of_two_sides(flags):
         asked = two_sided(flags, keys(SweepCrossmodal))
         sides = SweepCrossmodal(over=axes(over), **asked)
@@ -119,6 +123,8 @@ def command(
             report = sweep_crossmodal(sides, progress=tell, elsewhere=shared(where, tell))
     else:
         problem = Sweep(over=axes(over), **split_loss(flags))
+        if html and len(problem.class_names) > MOST_DRAWN:
+            raise InputError(f"a page is drawn of up to {MOST_DRAWN} classes; use --plot", field="html")
         output.notify(problem)
         with counting("solving points", quiet=output.quiet) as tell:
             report = sweep(problem, progress=tell, elsewhere=shared(where, tell))
