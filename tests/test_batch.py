@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from geomsolve import Imbalance, InputError, __version__
+from geomsolve import Capacity, Imbalance, InputError, Levels, Threshold, __version__, solve
 from geomsolve.batch.gather import gather
 from geomsolve.batch.ledger import Ledger, reusable
 from geomsolve.batch.rows import Outcome, exit_code, row_of
@@ -381,3 +381,17 @@ class TestKilled:
             time.sleep(0.05)
         timer.cancel()
         assert [command_line(pid) for pid in orphans if command_line(pid)] == []
+
+
+def test_answers_in_a_table_say_what_they_are():
+    """A number alone says nothing among rows of other kinds."""
+    asked = {
+        "collapse above temperature 1.14255": Threshold([0.9, 0.06, 0.04]),
+        "merger from regularisation 0.00642824": Threshold(
+            counts=[500, 500, 50, 50], loss="cross-entropy", over="regularisation"
+        ),
+        "optimum 3.01229": Levels(classes=6, batch=64),
+        "angles of 90° or more": Capacity(10, dim=5),
+        "240 classes": Capacity(dim=8, max_cosine=0.5),
+    }
+    assert {said: solve(question).headline for said, question in asked.items()} == {said: said for said in asked}

@@ -87,7 +87,7 @@ class CapacityReport(Report):
 
     @property
     def headline(self) -> str:
-        return f"{self.best_min_angle_deg:.6g}"
+        return f"angles of {self.best_min_angle_deg:.6g}° or more"
 
     @property
     def asked(self) -> dict[str, Any]:

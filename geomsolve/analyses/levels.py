@@ -104,7 +104,7 @@ class LevelsReport(ProvenReport):
 
     @property
     def headline(self) -> str:
-        return f"{self.optimum:.6g}"
+        return f"optimum {self.optimum:.6g}"
 
     @property
     def asked(self) -> dict[str, Any]:

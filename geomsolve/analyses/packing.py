@@ -35,7 +35,10 @@ class PackingReport(Report):
 
     @property
     def headline(self) -> str:
-        return f"{self.low} to {self.high}"
+        noun = "classes" if self.asked_for == "classes" else "dimensions"
+        if self.low == self.high:
+            return f"{self.low} {noun}"
+        return f"{'?' if self.low is None else self.low} to {'?' if self.high is None else self.high} {noun}"
 
     @property
     def asked(self) -> dict[str, Any]:

@@ -79,7 +79,11 @@ class ThresholdReport(Report):
 
     @property
     def headline(self) -> str:
-        return f"{self.threshold['value']:.6g}" if self.threshold else self.reason or ""
+        if self.threshold is None:
+            return self.reason or ""
+        value, what = self.threshold["value"], "merger" if self.classifiers else "collapse"
+        side = "from" if isinstance(value, int) or self.classifiers else "above"
+        return f"{what} {side if self.collapsed_above else 'below'} {self.over} {value:.6g}"
 
     @property
     def asked(self) -> dict[str, Any]:
