@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from geomsolve.gram.embedding import embed
 from geomsolve.gram.orbits import Orbits
 from geomsolve.objectives.logsum import LogSum
-from geomsolve.proof.certificate import certify, certify_distances, tighten
+from geomsolve.proof.certificate import Certificate, certify, certify_distances, projected, tighten
+from geomsolve.solvers.conic import solve_conic
 from geomsolve.solvers.manifold import descend
 from geomsolve.solvers.points import Place, Points
 
@@ -70,6 +71,22 @@ def test_tightened_bounds_stay_below_every_feasible_value(seed, own):
     assert best.gap <= first.gap
     for _ in range(20):
         assert best.lower_bound <= objective.value(random_cosines(random, orbits)) + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("own", [True, False], ids=["self pairs", "no self pairs"])
+def test_bounds_by_projection_are_below_the_optimum_and_come_near_with_the_geometry(seed, own):
+    """The optimum is another solver's."""
+    random = np.random.default_rng(seed)
+    objective, orbits = weighted(random, [1, 2, 1, 3, 1], own=own)
+    optimum = solve_conic(objective, orbits, tolerance=1e-10).cosines
+    lowest = objective.value(optimum)
+    for far in (1.0, 0.1, 0.01):
+        at = (1 - far) * optimum + far * random_cosines(random, orbits)
+        value = objective.value(at)
+        bound = projected(objective, orbits, at, Certificate.of(value, np.inf, -np.inf, 1e-9)).lower_bound
+        assert bound <= lowest + 1e-8
+        assert lowest - bound < 0.3 * far
 
 
 def test_tightening_closes_what_the_tangent_leaves_open():

@@ -766,3 +766,14 @@ def test_sampling_is_only_done_when_asked_and_is_seeded():
     problem = Realizable(weighting="euclidean", labels=np.arange(3000.0), sample=5, seed=3)
     assert problem.points.shape == (5, 1)
     assert np.array_equal(problem.points, Realizable(**{**problem.model_dump(), "base": None}).points)
+
+
+def test_optima_of_nearly_full_rank_are_solved_to_rounding_from_a_known_start():
+    """X-CLR at twice the temperature of the labels asks for 2 S - 1, with one negative eigenvalue."""
+    problem = Realizable(weighting="xclr", labels="sphere:40:40", temperature=0.1, target_temperature=0.05)
+    found, other = solve(problem), solve(problem.changed(solver="manifold"))
+    assert found.proof.gap < 1e-13
+    assert found.effort.solver == "dual"
+    assert "nearly full rank" in found.effort.reason
+    assert found.value == pytest.approx(other.value, abs=1e-8)
+    np.testing.assert_allclose(found.attained, other.attained, atol=1e-4)

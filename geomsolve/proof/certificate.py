@@ -10,7 +10,8 @@ so  gap = K max(0, -lambda_min(S))  bounds how far F(G) lies above the optimum (
 which is 0 for a smooth F).  In orbit coordinates the same S is block-diagonal, see ``gram/orbits.py``.
 The tangent is not always the best minorant: where S is almost singular, G may be optimal to 1e-8 and K lambda_min(S)
 still -1e-3.  :func:`tighten` asks the loss for the minorant whose S is the positive part of this one; the gap then is
-quadratic, not linear, in what is missing.
+quadratic, not linear, in what is missing.  :func:`projected` keeps that S whole, diagonal and all: it is psd then, and
+what it loses is its product with G.
 Nor is a multiple of the unit matrix the best that makes S psd: for any s >= 0 with S + diag(s) psd it is
 F(G') >= F(G) - sum_a s_a, and where a solver suggests slopes, s in proportion to the sizes of forces is tried too.
 
@@ -38,6 +39,12 @@ TOLERANCE = 1e-6
 
 ROUNDS = 12
 """Minorants tried to tighten a bound; each costs one eigendecomposition."""
+
+PROJECTIONS = 3
+"""Minorants tried whose S is a projection, diagonal and all, in each metric."""
+
+NEARLY = 0.1
+"""What is added to G where it is a metric; its eigenvalues are 1 in the mean."""
 
 FAINTEST = 1e-12
 """Smallest multiplier, relative to the largest, that the weights of a shift of S follow."""
@@ -184,7 +191,7 @@ def tighten(objective: Objective, orbits: Orbits, cosines: FloatArray, certifica
     slope = objective.gradient(cosines)
     for _ in range(ROUNDS):
         if best.certified:
-            break
+            return best
         blocks = dual_blocks(orbits, cosines, slope)
         missing = orbits.entries(blocks.negative_part())[1]
         wanted = (slope + slope.T) / 2 + orbits.pairs * missing
@@ -193,6 +200,45 @@ def tighten(objective: Objective, orbits: Orbits, cosines: FloatArray, certifica
         progress = trial.gap < 0.9 * best.gap
         best = min(best, trial, key=lambda c: c.gap)
         if not progress:
+            break
+    return best if best.certified else projected(objective, orbits, cosines, best)
+
+
+def projected(objective: Objective, orbits: Orbits, cosines: FloatArray, certificate: Certificate) -> Certificate:
+    """The same value with the best lower bound that the nearest psd S give, whose multipliers stay as they come out.
+
+    Then <S, G> is not 0, and  F(G') >= F(G) - lost - <S, G> - K max(0, -lambda_min(S)).  Nearest first in the metric
+    of (G + :data:`NEARLY`)^(1/2) on either side, which keeps <S, G> small, then in that of entries.
+    """
+    best = certificate
+    tangent = objective.gradient(cosines)
+    sizes, turn = np.linalg.eigh(orbits.gram_blocks(cosines).quotient)
+    root = np.sqrt(np.maximum(sizes, 0.0) + NEARLY)
+    metrics = [((turn * root) @ turn.T, (turn / root) @ turn.T), None]
+    for metric in metrics:
+        slope = tangent
+        multipliers, off_diagonal = dual_matrix(orbits, cosines, slope)
+        for turns in range(PROJECTIONS):
+            blocks = orbits.blocks(multipliers, off_diagonal)
+            if metric is None or turns:
+                short = blocks.negative_part()
+            else:
+                scaled = Blocks(metric[0] @ blocks.quotient @ metric[0], blocks.contrast).negative_part()
+                short = Blocks(metric[1] @ scaled.quotient @ metric[1], scaled.contrast)
+            more, missing = orbits.entries(short)
+            wanted = (slope + slope.T) / 2 + orbits.pairs * missing
+            minorant = objective.minorant(cosines, wanted)
+            slope, multipliers = minorant.slope, multipliers + more
+            off_diagonal = dual_matrix(orbits, cosines, slope)[1]
+            lowest = orbits.blocks(multipliers, off_diagonal).min_eigenvalue()
+            product = float(orbits.sizes @ multipliers + np.sum(np.where(orbits.pairs > 0, slope * cosines, 0.0)))
+            shift = orbits.n_classes * max(0.0, -lowest)
+            gap = best.value - minorant.value + product + shift
+            if gap < best.gap:
+                best = Certificate.of(best.value, gap, lowest, best.tolerance)
+            if best.certified or shift < 0.1 * gap:
+                break
+        if best.certified:
             break
     return best
 

@@ -31,7 +31,7 @@ from geomsolve.solvers.base import Answer, Solution
 from geomsolve.solvers.conic import solve_conic
 from geomsolve.solvers.dual import solve_dual
 from geomsolve.solvers.local import solve_locally
-from geomsolve.solvers.manifold import INWARD, LARGE, MARGIN, interior, solve_distances, solve_manifold
+from geomsolve.solvers.manifold import INWARD, LARGE, MARGIN, approached, interior, solve_distances, solve_manifold
 from geomsolve.solvers.smoothing import solve_smoothed
 
 SOLVERS = ("auto", "conic", "dual", "manifold")
@@ -47,6 +47,9 @@ PRECISE = 1e-9
 
 CLOSED = 1e-13
 """Relative gap at which an optimum near a known one is exact enough."""
+
+APPROACH = (30, 90)
+"""Evaluations of F and its gradient before Newton steps are tried from a start of nearly full rank, and tried again."""
 
 UNRESOLVED = 1e-2
 """Relative force left from which on a geometry is said to be unresolved."""
@@ -189,7 +192,16 @@ def precise(orbits: Orbits) -> float:
 
 
 def begun(objective: Objective, orbits: Orbits, start: FloatArray, goal: float) -> Iterator[tuple[Solution, str]]:
-    """The manifold's solution from ``start``, to a relative gap of ``goal``, and what Newton steps make of it."""
+    """Solutions from a known ``start``, to a relative gap of ``goal``, with the reason for each: what few steps by the
+    gradient and Newton steps on the optimality conditions make of it, if it has nearly full rank; else the manifold's,
+    and what such Newton steps make of that."""
+    for evaluations in APPROACH:
+        near = approached(objective, orbits, start, goal, evaluations)
+        if near is None:
+            break
+        start, polished = near, solve_dual(objective, orbits, near)
+        if polished is not None:
+            yield polished, f"a good start is known, of nearly full rank; {polished.note}"
     solution = solve_manifold(objective, orbits, start=start, goal=goal)
     yield solution, "a good start is known"
     polished = solve_dual(objective, orbits, solution.cosines)

@@ -6,7 +6,9 @@ by L-BFGS (Nocedal 1980; that of scipy).  A step costs two products of n x n by 
 ``manifold.py`` costs many, of which hundreds are needed before the rows are near a minimum.  Every start is followed
 for a while, and the best one on to the end.  How much is done depends on n and d, not on the time that it takes.
 
-Symbols: X ``rows``, Y ``free``.
+Rows of full rank, of which there are few such steps to a minimum, are followed for these few (:func:`approach`).
+
+Symbols: X ``rows``, Y ``free``; their last column is the radius of ``points.py``.
 """
 
 from __future__ import annotations
@@ -76,11 +78,10 @@ class Search:
         unscaled = free.reshape(shape)
         length = np.linalg.norm(unscaled, axis=1, keepdims=True) if points.unit else 1.0
         rows = unscaled / length
-        at = np.column_stack([rows, np.zeros(shape[0])])
-        value, slope = points.objective.evaluate(points.cosines(at))
+        value, slope = points.objective.evaluate(points.cosines(rows))
         slope = slope + slope.T
         slope /= 2
-        gradient = points.tangent(at, points.pull(slope, at))[:, :-1] / length
+        gradient = points.tangent(rows, points.pull(slope, rows)) / length
         self.evaluations += 1
         if value < self.best:
             self.best, self.rows = value, rows
@@ -102,6 +103,13 @@ class Search:
         return found.x.reshape(rows.shape), float(found.fun), bool(found.status == 0)
 
 
+def approach(points: Points, rows: FloatArray, most: int) -> FloatArray:
+    """Rows near a minimum, after at most ``most`` evaluations from ``rows`` (m, r + 1)."""
+    state = Search(points, None)
+    state.follow(rows, most)
+    return state.rows
+
+
 def search(points: Points, starts: Iterable[FloatArray], dim: int, watch: Watch | None = None) -> Found:
     """The best that is found from ``starts`` (n, d) each.
 
@@ -114,7 +122,7 @@ def search(points: Points, starts: Iterable[FloatArray], dim: int, watch: Watch 
     try:
         begun: tuple[FloatArray, float, bool] | None = None
         for rows in starts:
-            here = state.follow(rows, most // TRIAL)
+            here = state.follow(np.column_stack([rows, np.zeros(n)]), most // TRIAL)
             tried += 1
             begun = here if begun is None or here[1] < begun[1] else begun
         assert begun is not None
@@ -125,4 +133,4 @@ def search(points: Points, starts: Iterable[FloatArray], dim: int, watch: Watch 
         stopped = True
     recent = state.lows[-LOOK:]
     fell = None if settled or len(recent) < 2 else recent[0] - recent[-1]
-    return Found(state.rows, state.best, state.evaluations, max(tried, 1), fell, stopped)
+    return Found(state.rows[:, :-1], state.best, state.evaluations, max(tried, 1), fell, stopped)

@@ -24,7 +24,7 @@ from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.base import Objective
 from geomsolve.proof.certificate import TOLERANCE, Certificate, certify, certify_distances, tighten
 from geomsolve.solvers.base import Solution
-from geomsolve.solvers.first_order import Watch, search
+from geomsolve.solvers.first_order import Watch, approach, search
 from geomsolve.solvers.points import Place, Points, Quadratic
 
 RESIDUAL = 1e-13
@@ -52,6 +52,9 @@ FAINT = 1e-12
 SHARE = 1e-3
 """Part of all squared lengths that the dimensions left out of a start hold together, where a goal is given."""
 
+FULL = 0.9
+"""Part of all dimensions that a start of nearly full rank uses."""
+
 CLOSE = 0.03
 """Predicted decrease, relative to the gap wanted, from which on the certificate is looked at; then each time that it
 is a third of what it was."""
@@ -62,7 +65,7 @@ BALANCED = 1e-2
 SETTLED = 1e-10
 """Relative decrease of F that ends a search in limited dimension, whose local minima differ by far more."""
 
-HOPELESS = 1e3
+HOPELESS = 1e6
 """Ratio of the tangent's gap to that wanted, from which on no other minorant is tried."""
 
 NOISE = 1e3 * float(np.finfo(float).eps)
@@ -195,12 +198,27 @@ def solve_manifold(
     return Solution(orbits.nearest_gram(place.points.cosines(place.point)), "manifold", steps)
 
 
-def rise(points: Points, centroids: FloatArray, spread: FloatArray, goal: float) -> tuple[Place, int]:
-    """Descend, and escape into new dimensions, from rows whose columns go from short to long; with the steps taken."""
+def approached(objective: Objective, orbits: Orbits, start: FloatArray, goal: float, most: int) -> FloatArray | None:
+    """Orbit cosines (m, m) that ``most`` evaluations of F and its gradient lead to from ``start`` (m, m); None where
+    the start has not nearly full rank: in few dimensions such steps get nowhere."""
+    rows = kept(*orbits.factor(start), goal)
+    if rows.shape[1] <= FULL * orbits.n_orbits:
+        return None
+    points = Points(objective, orbits)
+    return orbits.nearest_gram(points.cosines(approach(points, points.normalise(rows), most)))
+
+
+def kept(centroids: FloatArray, spread: FloatArray, goal: float) -> FloatArray:
+    """Rows (m, r + 1), with a ``goal`` without the dimensions that hold little; columns go from short to long."""
     if goal:
         lengths = np.sum(centroids**2, axis=0)
         centroids = centroids[:, np.cumsum(lengths) > SHARE * lengths.sum()]
-    place = Place.at(points, points.normalise(np.column_stack([centroids, spread])))
+    return np.column_stack([centroids, spread])
+
+
+def rise(points: Points, centroids: FloatArray, spread: FloatArray, goal: float) -> tuple[Place, int]:
+    """Descend, and escape into new dimensions, from rows whose columns go from short to long; with the steps taken."""
+    place = Place.at(points, points.normalise(kept(centroids, spread, goal)))
     steps = 0
     for _ in range(MAX_ESCAPES):
         wanted = goal * max(1.0, abs(place.value))
