@@ -16,7 +16,7 @@ from geomsolve.gram.paired import PairedGram
 from geomsolve.objectives.cross import Joint
 from geomsolve.pair_losses import make_pair_loss
 from geomsolve.proof.modality_gap import excess, forced, missing, optimal_range, prices, tilted
-from geomsolve.proof.paired_face import is_only_optimum
+from geomsolve.proof.paired_uniqueness import is_only_optimum
 from geomsolve.report import Proof
 from geomsolve.solvers.leaning import solve_leaning
 from geomsolve.solvers.two_sides import solve_two_sides
@@ -60,6 +60,16 @@ def test_balanced_clean_pairs_in_closed_form(k, temperature, gap):
 
 
 @pytest.mark.slow
+def test_prices_below_rounding_of_the_loss():
+    """log((1 + 3 e^{-d/t})/4) at d = 4/3 (1 - g^2/4) less that at g = 0, to the last digits of so small a number."""
+    sides, optimum, solve = set_up(clip(0.04), Joint.classes(Orbits.equal(4)))
+    found, _ = forced(sides, solve, optimum, 0.5)
+    exact = np.log1p(3 * exp(-4 / 3 * (1 - 0.25 / 4) / 0.04)) - np.log1p(3 * exp(-4 / 3 / 0.04))
+    assert exact < 1e-13
+    assert found.at_least <= exact * (1 + 1e-9)
+    assert found.price == pytest.approx(exact, rel=2e-4)
+
+
 def test_the_range_where_the_optimum_is_the_only_one():
     sides, optimum, solve = set_up(clip(1.0), Joint.of(JOINT))
     found = optimal_range(sides, solve, optimum)

@@ -108,6 +108,34 @@ def test_losses_are_what_their_definitions_say(key, name, more):
     assert np.all(slope + objective.attraction >= -1e-14)
 
 
+@pytest.mark.parametrize(
+    ("name", "more"), [("clip", {}), ("cosine-softmax", {"prior": "props"}), ("cosine-softmax", {"margin": 0.4})]
+)
+def test_pairs_that_are_never_random_have_rows_of_their_own(name, more):
+    """Of any cosines the value by the definition, and derivatives against differences; by orbits and point by point."""
+    p, t, m = np.array([0.4, 0.2, 0.2, 0.1, 0.1]), 0.3, more.get("margin", 0.0)
+    joint, rng = Joint.classes(Orbits.of(tuple(p))), np.random.default_rng(0)
+    objective = make_pair_loss(name, {"temperature": t, **more}).objective(joint)
+    some = joint.paired.counts > 0
+    cross, step = (rng.uniform(-1, 1, some.shape) * some for _ in range(2))
+    full = joint.paired.lift_cross(cross) / t
+    own = np.diag(full) - m / t
+    prior = np.ones(5) if name != "clip" and "prior" not in more else p * (1 if name == "clip" else 5)
+    terms = full + np.log(prior)
+    terms[np.diag_indices(5)] -= m / t
+    value = p @ (np.logaddexp.reduce(terms, axis=1) - own)
+    if name == "clip":
+        value = (value + p @ (np.logaddexp.reduce(terms.T + np.log(p) - np.log(p)[:, None], axis=1) - own)) / 2
+    assert objective.value(cross) == pytest.approx(value, abs=1e-12)
+    rise = objective.value(cross + 1e-5 * step) - objective.value(cross - 1e-5 * step)
+    assert 2e-5 * np.sum(objective.gradient(cross) * step) == pytest.approx(rise, abs=1e-13)
+    turn = objective.gradient(cross + 1e-5 * step) - objective.gradient(cross - 1e-5 * step)
+    assert 2e-5 * objective.curvature(cross)(step) == pytest.approx(turn, abs=1e-12)
+    apart = joint.apart()
+    single = make_pair_loss(name, {"temperature": t, **more}).objective(apart)
+    assert single.value(apart.paired.reduce_cross(full * t)) == pytest.approx(value, abs=1e-12)
+
+
 def test_batches_are_enumerated():
     """Batches of three pairs, all 9^3 combinations of texts."""
     joint, t, batch = Joint.of(MATRIX), 0.5, 3

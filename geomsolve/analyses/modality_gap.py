@@ -27,7 +27,7 @@ from geomsolve.proof.modality_gap import (
     optimal_range,
     prices,
 )
-from geomsolve.proof.paired_face import is_only_optimum
+from geomsolve.proof.paired_uniqueness import is_only_optimum
 from geomsolve.report import Proof
 from geomsolve.solvers.attainable import gap_range
 from geomsolve.solvers.leaning import solve_leaning

@@ -52,8 +52,13 @@ def shown(gap: float) -> str:
 def price_line(gap: dict[str, Any]) -> str:
     """What the forced gap costs."""
     wanted, price, least = number(gap["forced"], 6), gap["price"], gap["at_least"]
-    if price <= NOTHING:
+    highest = gap["value"] if gap["high"] is None or not gap["exact"] else gap["high"]
+    if price <= NOTHING and gap["forced"] <= highest + SAME:
         return f"Forcing a modality gap of {wanted} costs nothing: an optimum has at least that."
+    if price <= NOTHING:
+        return (
+            f"Forcing a modality gap of {wanted} costs less than {NOTHING:g} nats (proven): training will not see it."
+        )
     if price < UNSEEN:
         return (
             f"Forcing a modality gap of {wanted} costs no more than {nats(price)} (proven): training will not see it."

@@ -18,6 +18,7 @@ import numpy as np
 from geomsolve.objectives.cross import Attraction, CrossObjective, Joint, LogRows, Total
 from geomsolve.objectives.cross_batches import BatchRows
 from geomsolve.objectives.ideal import Ideal, log_ratio
+from geomsolve.objectives.own_rows import OwnRows, is_clean
 from geomsolve.pair_losses.base import PairLoss, register
 from geomsolve.pair_losses.parameters import BATCH, TEMPERATURE
 from geomsolve.registry import parameter
@@ -57,6 +58,11 @@ class Clip(PairLoss):
         if self.batch is not None:
             sides = (BatchRows(joint, scale, self.batch), BatchRows(joint.mirror, scale, self.batch, paired))
             return Total(pull, *sides, constant=scale, strict="up to a constant")
+        if is_clean(joint):
+            ones, twos = (np.full(n, n) for n in (paired.n_first, paired.n_second))
+            towards = OwnRows(joint.first * paired.first / 2, chances(joint), scale, ones)
+            back = OwnRows(joint.second * paired.second / 2, chances(joint.mirror), scale, twos, paired=paired)
+            return Total(towards, back, strict="up to a constant")
         rows = LogRows(joint.first * paired.first / 2, chances(joint), scale)
         columns = LogRows(joint.second * paired.second / 2, chances(joint.mirror), scale, paired=paired)
         return Total(pull, rows, columns, constant=scale, strict="up to a constant")

@@ -17,6 +17,7 @@ import numpy as np
 
 from geomsolve.errors import InputError
 from geomsolve.objectives.cross import Attraction, CrossObjective, Joint, LogRows, Total
+from geomsolve.objectives.own_rows import OwnRows, is_clean
 from geomsolve.pair_losses.base import PairLoss, register
 from geomsolve.pair_losses.parameters import MARGIN, PRIOR, TEMPERATURE
 from geomsolve.registry import parameter
@@ -65,6 +66,12 @@ class CosineSoftmax(PairLoss):
         pull = Attraction(scale * pi * paired.first[:, None])
         first = np.where(paired.counts > 0, prior, 0.0)
         rest = paired.per_point * first
+        if is_clean(joint):
+            own = np.full(paired.n_first, paired.n_second)
+            weights = rest.copy()
+            weights[:, -1] *= np.exp(-scale * margin)
+            if weights[:, -1].all():
+                return Total(OwnRows(joint.first * paired.first, weights, scale, own), constant=scale * margin)
         if margin == 0:
             rows = LogRows(joint.first * paired.first, rest, scale)
             return Total(pull, rows, constant=scale)

@@ -57,6 +57,9 @@ MOST_STEPS = 60
 CLOSED = 1e-11
 """How near the price that was found and the bound on it must come, in nats, for the search to end."""
 
+NOTHING = 1e-14
+"""A price in nats that is small enough to be left without a bound from below."""
+
 SMALL = 1e-4
 """The same relative to the price."""
 
@@ -273,7 +276,7 @@ def forced(
     price = excess(sides.objective, optimum.cross, mixed(under, over, wanted).cross)
     stays = [0, 0]  # how often in a row each end stayed where it was, which then counts for less
     for _ in range(MOST_STEPS):
-        if price - lower <= min(tolerance, SMALL * price):
+        if price - lower <= min(tolerance, SMALL * price) or price <= NOTHING:
             break
         if under is first or over is last:
             tilt = between(under, over)

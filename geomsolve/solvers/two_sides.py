@@ -91,7 +91,7 @@ def solve_two_sides(
         proof = certify_cross(objective, paired, gram.cross, tolerance=tolerance)
         blocks = paired.blocks(gram)
         rows = rows_of(paired, blocks.quotient, blocks.contrast)
-        if solver == "auto" and proof.gap <= TIED * max(1.0, abs(proof.value)):
+        if solver == "auto" and proof.gap <= TIED * scale_of(objective, gram.cross, proof.value):
             reason = f"both sides coincide, which is proven; {one.note}"
             spent = time.perf_counter() - began
             return SidesAnswer(gram, rows, proof, True, one.name, reason, one.iterations, spent)
@@ -173,7 +173,7 @@ def tied_optimum(objective: CrossObjective, joint: Joint, *, thorough: bool) -> 
 
 def whether_tied(objective: CrossObjective, joint: Joint, gram: PairedGram, proof: Certificate) -> bool | None:
     """True if some optimum is tied, False if none is, None where neither is proven; ``gram`` is (nearly) optimal."""
-    scale = max(1.0, abs(proof.value))
+    scale = scale_of(objective, gram.cross, proof.value)
     orbits = tied_orbits(joint)
     if tied_excess(objective, orbits, gram.cross, proof.gap) > APART * scale:
         return False
@@ -186,6 +186,11 @@ def whether_tied(objective: CrossObjective, joint: Joint, gram: PairedGram, proo
     if alone.value - proof.lower_bound <= TIED * scale:
         return True
     return False if alone.lower_bound > proof.value + APART * scale else None
+
+
+def scale_of(objective: CrossObjective, cross: FloatArray, value: float) -> float:
+    """What differences of F in nats are small beside: its value, and where that is hardly felt, all forces together."""
+    return min(max(1.0, abs(value)), float(objective.forces(cross).sum()))
 
 
 def tied_gram(cosines: FloatArray) -> PairedGram:
