@@ -6,6 +6,7 @@ import importlib.util
 import json
 from pathlib import Path
 
+import pictures
 import pytest
 
 from geomsolve.batch.gather import gather
@@ -50,6 +51,18 @@ def test_list_problems_has_every_one(run):
 
 def test_every_kind_of_question_is_in_it():
     assert {entry.problem.kind for entry in ENTRIES} == kinds().keys()
+
+
+def test_the_page_of_pictures_is_of_every_kind_and_says_what_the_gallery_says():
+    assert (pictures.DOCS / "pictures.md").read_text(encoding="utf-8") == pictures.page(), (
+        "run python tests/pictures.py"
+    )
+    names = [name for group in pictures.SHOWN.values() for name in group]
+    drawn = {pictures.first(name).problem.kind for name in names}
+    assert drawn == {kind for kind in kinds() if kind not in ("check_weighting", "check_crossmodal")}  # drawn as check
+    assert {path.name for path in (pictures.DOCS / "pictures").iterdir()} == {
+        Path(pictures.place(name)).name for name in names
+    }
 
 
 @pytest.mark.slow

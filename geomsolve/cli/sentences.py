@@ -67,10 +67,8 @@ def _capacity(row: Row, headline: str) -> str:
         return (
             f"Smallest angle {number(angle)}°, {'and no arrangement has more' if row['optimal'] else 'the best found'}"
         )
-    asked = row["problem"]
-    of = "dimensions are needed" if asked.get("classes") is not None else "classes fit"
-    low, _, high = headline.partition(" to ")
-    return f"Exactly {low} {of}" if low == high else f"{headline} {of}"
+    verb = {"classes": "fit", "dimensions": "are needed"}.get(headline.rpartition(" ")[2])
+    return f"{headline} {verb}" if verb else headline
 
 
 def _capital(row: Row, headline: str) -> str:
