@@ -1,7 +1,7 @@
 """The page docs/pictures.md: a picture of every kind of question, each of a problem of the gallery.
 
-``python tests/pictures.py`` solves the problems, draws them and writes the page; a test fails where the page does not say
-what the gallery says now.
+``python tests/pictures.py`` solves the problems, draws them and writes the page; a test fails where the page does not
+say what the gallery says now.
 """
 
 from __future__ import annotations
@@ -58,11 +58,12 @@ def page() -> str:
     parts = [
         MADE,
         "# Pictures",
-        "Every command that answers a question draws its answer with `--plot FILE` (png, svg or pdf; text stays text in svg "
-        "and pdf). `--style slide` has larger letters, `--size 6,4` sets width and height in inches. The title says the "
-        "answer and, below it, what was asked. Blue, orange and green are told apart by readers with any colour vision.",
-        "These are of problems that come with geomsolve: `geomsolve solve NAME --plot picture.svg` draws each again, and "
-        "`geomsolve report problem: --out report.html` puts all of the gallery on one page.",
+        "Every command that answers a question draws its answer with `--plot FILE` (png, svg or pdf; text stays text in "
+        "svg and pdf). `--style slide` has larger letters, `--size 6,4` sets width and height in inches. The title says "
+        "the answer and, below it, what was asked. Blue, orange and green are told apart with any colour vision.",
+        "These are of problems that come with geomsolve: `geomsolve solve NAME --plot picture.svg` draws each again. "
+        "`geomsolve report problem: --out report.html` puts the whole gallery on one page, and `geomsolve sweep ... "
+        "--html play.html` writes one whose sliders move the classes.",
     ]
     for heading, names in SHOWN.items():
         parts.append(f"## {heading}")
