@@ -397,6 +397,45 @@ def test_very_small_budgets_are_linear(counts):
     assert report.value == pytest.approx(math.log(k) - k * 1e-6 * np.linalg.norm(slope, 2), abs=1e-10)
 
 
+# --- levels -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", ["5,1", "0.2,0.1"], ids=["shares fit", "shares do not fit"])
+def test_levels_of_a_budget(run, budget):
+    """Collapse: the best answer that is the same for all, by another solver; random start: drawn."""
+    from scipy.optimize import minimize
+
+    counts = np.array([100, 100, 10, 10, 1])
+    p, k = counts / counts.sum(), 5
+    lengths = list(map(float, budget.split(",")))
+    asked = ("--counts", "100,100,10,10,1", "--loss", "cross-entropy", "--constraint", f"budget:{budget}")
+    found = run("levels", *asked, "--smoothing", "0.1", "--loss-value", "0.9", "--dim", "6", "--json")
+    assert found.code == 0
+    target = 0.9 * p + 0.1 / k
+    size = math.sqrt(k * lengths[0] * lengths[1])
+
+    def constant(z):
+        z = z / max(1.0, np.linalg.norm(z) / size)
+        return math.log(np.exp(z).sum()) - target @ z
+
+    starts = [np.zeros(k), np.log(target) - np.log(target).mean()]
+    best = min(minimize(constant, z, method="Nelder-Mead", options={"fatol": 1e-13, "xatol": 1e-9}).fun for z in starts)
+    assert found.json["collapse"] == pytest.approx(best, abs=1e-8)
+    if budget == "5,1":
+        assert found.json["collapse"] == pytest.approx(-target @ np.log(target), rel=1e-12)
+    rng = np.random.default_rng(0)
+    c = rng.normal(size=(k, 200_000, 6))
+    z = math.sqrt(lengths[0] * lengths[1]) * (c / np.linalg.norm(c, axis=2, keepdims=True))[:, :, 0]
+    cost = np.log(np.exp(z).sum(0))
+    assert found.json["random_start"] == pytest.approx(cost.mean(), abs=5 * cost.std() / 200_000**0.5)
+    optimum = answer(counts.tolist(), constraint=f"budget:{budget}", smoothing=0.1)
+    assert found.json["optimum"] == pytest.approx(optimum.value, abs=1e-12)
+    assert found.json["certified"]
+    shown = " ".join(run("levels", *asked, "--loss-value", "0.001").stdout.split())
+    assert "no embedding of this budget can reach" in shown
+    assert "Longer features and classifiers may go lower." in shown
+
+
 # --- the command as a user runs it ------------------------------------------------------------------------------------
 
 ASKED = ("--counts", "100,100,10,10", "--loss", "cross-entropy")
@@ -460,7 +499,7 @@ def test_pictures(run, tmp_path):
             ("threshold", "--over", "regularisation", "--constraint", "budget:5,1"),
             "--constraint: this form has no weight",
         ),
-        (("levels", "--batch", "64"), "--loss: cross-entropy has features and classifiers"),
+        (("levels", "--batch", "64"), "--ufm: levels are of the loss alone"),
         (("advise",), "--loss: cross-entropy has features and classifiers"),
         (("check",), "--ufm: without weight decay descent has no end"),
         (("check", "--regularise", "1", "--synthetic", "synco"), "--synthetic: cross-entropy has no negatives"),
@@ -484,14 +523,20 @@ def test_files_are_checked_before_anything_is_solved(run, tmp_path):
     file.write_text(
         f"kind: threshold\n{head}\nover: regularisation\n{loss}\n---\n"
         f"kind: threshold\n{head}\n{loss}\n---\n"
-        f"kind: levels\nclasses: 4\nbatch: 8\n{loss}\n---\n"
+        "kind: levels\nclasses: 4\nbatch: 8\nloss: cross-entropy\n---\n"
         "kind: check\ncounts: [6, 2]\nloss: cross-entropy\n---\n"
         "kind: imbalance\nprops: [0.5, 0.5]\nloss: {name: cross-entropy, regularise: 1}\n"
     )
     shown = run("validate", file)
     assert shown.code == 2
     text = shown.stdout + shown.stderr
-    for words in ("no weight of a regulariser", "no temperature", "one set of points", "has no end", "by counts"):
+    for words in (
+        "no weight of a regulariser",
+        "no temperature",
+        "levels are of the loss alone",
+        "has no end",
+        "by counts",
+    ):
         assert text.count(words) == 1, words
 
 

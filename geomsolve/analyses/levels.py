@@ -62,7 +62,7 @@ class LevelsReport(ProvenReport):
 
     command: ClassVar[str] = "levels"
     flat: ClassVar[tuple[str, ...]] = ("lower_bound", "gap", "certified")
-    apart: ClassVar[tuple[str, ...]] = ("only_for",)
+    apart: ClassVar[tuple[str, ...]] = ("only_for", "untrained")
 
     collapse: float
     random_start: float
@@ -86,6 +86,7 @@ class LevelsReport(ProvenReport):
     expectation: str | None = None
     drawn_mean: dict[str, float] | None = None
     other_reduction: dict[str, Any] | None = None
+    untrained: str = "unit vectors at random"
 
     @property
     def optimum(self) -> float:
@@ -226,6 +227,7 @@ def located(problem: Levels) -> LevelsReport:
         instances=problem.instances,
         assumption=first.assumption or None,
         only_for=first.only_for or None,
+        untrained=scale.untrained,
         optimum_many_samples=None if scale.many is None else factor * scale.many,
         remark=scale.remark or None,
         replacement=None if scale.drawn is None else "no" if scale.drawn.finite else "yes",

@@ -21,6 +21,7 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses import REGISTRY, Alias, Loss, aliases
+from geomsolve.objectives.cross_entropy import Peeled
 from geomsolve.objectives.levels import Optimum, Scale, Training
 from geomsolve.objectives.two_towers import TwoTowers
 from geomsolve.proof.certificate import Certificate, certify
@@ -28,6 +29,7 @@ from geomsolve.proof.two_towers import certify_pairs
 from geomsolve.questions.levels import Levels
 from geomsolve.report import Effort
 from geomsolve.solvers.choose import refuse_oversize, solve_objective
+from geomsolve.solvers.nuclear import solve_peeled
 from geomsolve.solvers.two_towers import solve_pairs
 
 VIEWS = 2
@@ -52,6 +54,10 @@ def reach(optimum: Optimum, solver: str, tolerance: float, start: FloatArray | N
         on, off = solve_pairs(objective)
         what = "the regular simplex" if on == 1 else f"cosines {on:.6g} within pairs and {off:.6g} across"
         return closed(certify_pairs(objective, on, off, tolerance=tolerance), f"two towers: {what}")
+    if isinstance(objective, Peeled):
+        peeled = solve_peeled(objective, tolerance=tolerance)
+        effort = Effort(peeled.solver, peeled.reason, peeled.iterations, peeled.seconds)
+        return peeled.certificate, effort, None
     if orbits.n_orbits == 1 and objective.decides:
         simplex = np.full((1, 1), simplex_cosine(orbits.n_classes))
         proof = certify(objective, orbits, simplex, tolerance=tolerance)

@@ -205,7 +205,8 @@ class ClassifierLoss(Loss):
         """What to ask it instead."""
         return (
             f"{self.name} has features and classifiers, and this asks for the cosines of one set of points; geomsolve "
-            "imbalance, sweep, check and contrast answer for it, and threshold over imbalance or regularisation"
+            "imbalance, sweep, check and contrast answer for it, levels with a budget, and threshold over imbalance or "
+            "regularisation"
         )
 
 

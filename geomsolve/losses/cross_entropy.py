@@ -8,6 +8,10 @@ With free features and no bias within-class collapse is a theorem, and the loss 
 (``objectives/cross_entropy.py``).  In the regularised form the features of all N samples are charged, so that it needs
 counts: alike classes of n samples each share a point iff root(n)/N (1 - smoothing) <= LAM.
 
+Levels of the form with a budget: total collapse, all features at one point, is the best constant answer,
+``constant`` of the objective, whose logits have |z|^2 <= K E_H E_W; random start, features and classifiers of those
+lengths in random directions.
+
 Symbols: E_H, E_W ``constraint``, LAM ``regularise``.
 """
 
@@ -26,11 +30,15 @@ from geomsolve.losses.base import ClassifierLoss, register
 from geomsolve.losses.parameters import ANCHOR_WEIGHTS, CONSTRAINT, LOGIT_ADJUST, REGULARISE, SMOOTHING, UFM
 from geomsolve.objectives.cross_entropy import Budget, Margin, Peeled, Regularised
 from geomsolve.objectives.cross_entropy import CrossEntropy as Logits
+from geomsolve.objectives.levels import Course, Optimum, Scale, Training
+from geomsolve.objectives.random_start import random_log_sum
 from geomsolve.objectives.rebalanced import PerClass, Rebalance
 from geomsolve.registry import parameter
 
 MOST_AHEAD = 600.0
 """How far logits may be ahead of the others; e to minus it is a number."""
+
+WITHIN = "this budget, a mean over the classes; longer features and classifiers may go lower"
 
 FORMS = ("constraint", "regularise", "ufm")
 
@@ -111,3 +119,33 @@ class CrossEntropy(ClassifierLoss):
                 field="loss.regularise",
             )
         return Regularised(logits, np.sqrt(orbits.counts), weight=self.regularise)
+
+    def course(self, over: str, level: str) -> Course:
+        """A batch changes nothing."""
+        return "rising" if over == "batch" else ""
+
+    def levels(self, training: Training) -> Scale:
+        orbits = training.orbits
+        program = self.program(orbits)
+        if not isinstance(program, Budget):
+            form = "loss.regularise" if self.regularise is not None else "loss.ufm"
+            raise InputError(
+                "levels are of the loss alone, and with weight decay, or in the limit of none, its best value says "
+                "nothing without the lengths that it allows; give these, --constraint budget:E_H,E_W",
+                field=form,
+            )
+        loss, k = program.loss, orbits.n_classes
+        target = loss.sure * loss.mass + loss.uniform
+        aside = float(orbits.sizes @ (target * loss.log_prior))
+        terms = [(float(np.exp(v)), int(n)) for v, n in zip(loss.log_prior, orbits.sizes, strict=True)]
+        best = Optimum(program, orbits, only_for=WITHIN)
+        embeddings = None if training.batch is None else training.batch * training.views
+        return Scale(
+            loss.constant(program.radius / k**0.5),
+            lambda dim: random_log_sum(terms, k / program.radius, dim) - aside,
+            balanced=best,
+            batches=None,
+            anchors=embeddings,
+            embeddings=embeddings,
+            untrained="features and classifiers at random",
+        )

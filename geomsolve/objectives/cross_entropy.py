@@ -167,6 +167,56 @@ class CrossEntropy:
         mixed: FloatArray = part * chances + (1 - part) * target
         return mixed
 
+    def constant(self, size: float) -> float:
+        """The least loss in nats of logits z (K,) that are the same for all samples, |z| <= ``size``.
+
+        F(z) = log sum_j v_j e^{z_j} - sum_j t_j (z_j + log v_j), t the mean target; unbounded it is least where the
+        softmax is t.  Else q - t + mu z = 0 with |z| = ``size``, one root in mu, by Newton's method for each.
+        """
+        from scipy.optimize import brentq  # here, since only levels need it
+
+        n, log_v = self.points.first, self.log_prior
+        t = self.sure * self.mass + self.uniform
+
+        def chances(z: FloatArray) -> FloatArray:
+            shifted = z + log_v - (z + log_v).max()
+            odds: FloatArray = np.exp(shifted)
+            return odds / (n @ odds)
+
+        def cost(z: FloatArray) -> float:
+            top = float((z + log_v).max())
+            return top + float(np.log(n @ np.exp(z + log_v - top))) - float(n @ (t * (z + log_v)))
+
+        best = np.log(t) - log_v
+        best = best - n @ best / n.sum()
+        if n @ best**2 <= size**2:
+            return cost(best)
+
+        def held(log_mu: float) -> FloatArray:
+            mu = float(np.exp(log_mu))
+            z: FloatArray = np.zeros_like(best)
+            for _ in range(100):
+                q = chances(z)
+                force = q - t + mu * z
+                if np.abs(force).max() <= 1e-15:
+                    break
+                own = q + mu
+                plain = force / own
+                step = plain + q / own * (n @ (q * plain)) / (mu * (n @ (q / own)))
+                here, fall, length = cost(z) + mu / 2 * (n @ z**2), float(n @ (force * step)), 1.0
+                while length > 1e-8 and cost(z - length * step) + mu / 2 * (n @ (z - length * step) ** 2) > (
+                    here - 0.1 * length * fall + 1e-15
+                ):
+                    length /= 2
+                z = z - length * step
+            return z
+
+        def excess(log_mu: float) -> float:
+            return float(n @ held(log_mu) ** 2) - size**2
+
+        low, high = -30.0, float(np.log(1 / size)) + 1
+        return cost(held(float(brentq(excess, low, high, xtol=1e-13))))
+
     def dual(self, chances: FloatArray) -> float:
         """h(Q) in nats."""
         others = np.where(self.counts > 0, chances, 0.0)[:, :-1]

@@ -18,6 +18,7 @@ from typing import Literal
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.objectives.base import Objective
+from geomsolve.objectives.cross_entropy import Peeled
 from geomsolve.objectives.drawn_batches import Batches
 from geomsolve.objectives.two_towers import TwoTowers
 
@@ -68,12 +69,13 @@ class Training:
 class Optimum:
     """A program whose optimum, times ``times`` plus ``plus``, is a level.
 
-    Where nothing says that the views of a sample coincide it is one of two towers.  ``assumption`` completes 'if ...':
+    Where nothing says that the views of a sample coincide it is one of two towers, and of a classifier one of features
+    and classifiers.  ``assumption`` completes 'if ...':
     what the program takes for granted without a theorem; ``bound`` is what holds without it, in nats an anchor.
     ``only_for`` completes 'proven for ...': the embeddings that the bound of the program is about; empty where all.
     """
 
-    objective: Objective | TwoTowers
+    objective: Objective | TwoTowers | Peeled
     orbits: Orbits
     times: float = 1.0
     plus: float = 0.0
@@ -94,7 +96,7 @@ class Scale:
     with or without replacement; ``few``: that of the mean over anchors with a positive, where it is enumerated.
     ``temperature``: by which a single batch is evaluated.  ``many``: the optimum of ever more samples, where their
     number matters and is not given; the optimum then is that of the fewest that there can be, which is a bound for any
-    number.  ``remark``: a sentence that a user should read.
+    number.  ``remark``: a sentence that a user should read.  ``untrained``: what the random start is of.
     """
 
     collapse: float
@@ -106,6 +108,7 @@ class Scale:
     no_positive: float = 0.0
     many: float | None = None
     remark: str = ""
+    untrained: str = "unit vectors at random"
     drawn: Batches | None = None
     other: Optimum | None = None
     few: Optimum | None = None

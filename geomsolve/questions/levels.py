@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -19,6 +19,7 @@ class Levels(EqualClassProblem, LossProblem):
     sample of a batch is its own class (instance discrimination, as in SimCLR).
     """
 
+    of_classifiers: ClassVar[bool] = True
     kind: Literal["levels"] = "levels"
     batch: Annotated[int, BATCH] | None = Field(None, description="samples in a batch")
     views: Annotated[int, VIEWS] | None = Field(

@@ -108,7 +108,7 @@ def proof(report: LevelsReport) -> str:
 
 
 def of_whom(report: LevelsReport) -> str:
-    """' of one encoder' where the optimum is about that alone, else nothing."""
+    """' of one encoder', or ' of this budget', where the optimum is about that alone, else nothing."""
     return f" of {report.only_for.partition(',')[0]}" if report.only_for else ""
 
 
@@ -192,7 +192,8 @@ def sentence(report: LevelsReport) -> str:
         return f"{value} is below {best}, which stands for the optimum; whether it can be reached is not known."
     if report.reading == "below":
         bound = best if report.certified else number(report.lower_bound, 4)
-        two = ", or on two encoders" if report.only_for else ""
+        encoders = (report.only_for or "").startswith("one encoder")
+        two = ", or on two encoders" if encoders else ", or with longer vectors" if report.only_for else ""
         return (
             f"{value} is below {bound}, which no embedding{of_whom(report)} can reach: your loss is computed with "
             f"another temperature, scale, batch or number of classes than stated here{two}."
@@ -218,7 +219,7 @@ def table(report: LevelsReport) -> Table:
         (
             report.random_start,
             "random start",
-            f"untrained: unit vectors at random in {report.problem['dim']} dimensions",
+            f"untrained: {report.untrained} in {report.problem['dim']} dimensions",
         ),
         (report.collapse, "total collapse", f"{everything(report)} coincide"),
         (
