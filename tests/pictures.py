@@ -58,9 +58,9 @@ def page() -> str:
     parts = [
         MADE,
         "# Pictures",
-        "Every command that answers a question draws its answer with `--plot FILE` (png, svg or pdf; text stays text in "
-        "svg and pdf). `--style slide` has larger letters, `--size 6,4` sets width and height in inches. The title says "
-        "the answer and, below it, what was asked. Blue, orange and green are told apart with any colour vision.",
+        "Every command that answers a question draws its answer with `--plot FILE` (png, svg or pdf; text stays text "
+        "in svg and pdf). `--style slide` has larger letters, `--size 6,4` sets width and height in inches. The title "
+        "says the answer and, below it, what was asked. Blue, orange and green are told apart with any colour vision.",
         "These are of problems that come with geomsolve: `geomsolve solve NAME --plot picture.svg` draws each again. "
         "`geomsolve report problem: --out report.html` puts the whole gallery on one page, and `geomsolve sweep ... "
         "--html play.html` writes one whose sliders move the classes.",
