@@ -122,6 +122,23 @@ def test_links_lead_somewhere() -> None:
     assert not broken
 
 
+OTHERS = {"--figure", "--reach"}
+"""Flags that pages mention and that are no command's: of an example, and of the weighting that a page adds."""
+
+
+def test_flags_and_commands_that_pages_mention_exist() -> None:
+    said = (reference.FOLDER / "commands.md").read_text(encoding="utf-8")
+    known = set(re.findall(r"--[a-z][a-z-]*", said)) | OTHERS
+    names = set(re.findall(r"^## geomsolve (.+)$", said, flags=re.MULTILINE))
+    unknown = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        flags = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text)) - known
+        commands = set(re.findall(r"(?:`|\$ |&& )geomsolve ([a-z]\w*)", text)) - names
+        unknown += [f"{page.relative_to(ROOT)}: {word}" for word in sorted(flags | commands)]
+    assert not unknown
+
+
 def anchors(page: Path) -> set[str]:
     """The names of a page's headings in links."""
     heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
