@@ -144,6 +144,9 @@ def test_sweeps_of_two_sides(run, tmp_path):
     assert "modality gap" in target.read_text()
     text = run("sweep", *flags).stdout
     assert text.startswith("Over bias, images and texts under siglip: apart at 2, antipodal at 1 of 3 points.")
+    assert "the largest to its own text, the smallest to another" in " ".join(text.split())
+    noisy = run("sweep", "--loss", "clip", "--props", ".7,.3", "--noise", 0.1, "--over", "temperature=1,2").stdout
+    assert "proportions 0.7, 0.3, noise 0.1; temperature varied" in noisy
     grid = run("sweep", "--props", ".7,.2,.1", "--noise", 0, "--over", "noise=0,.05", "--over", "tau=.3,.6", "--json")
     assert [row["temperature"] for row in grid.json["rows"]] == [0.3, 0.6, 0.3, 0.6]
     assert [row["tied"] for row in grid.json["rows"]][:2] == [True, True]

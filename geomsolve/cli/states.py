@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
@@ -10,10 +11,14 @@ from rich.table import Table
 from geomsolve.analyses.sweep_crossmodal import SweepCrossmodalReport
 from geomsolve.analyses.threshold_crossmodal_report import ThresholdCrossmodalReport
 from geomsolve.cli.render import chosen, loss_phrase
+from geomsolve.cli.two_sides import article
 from geomsolve.words import counted, in_degrees, listing, number, rounded
 
 MOST_ROWS = 40
 """Rows of a table that are printed."""
+
+FEW = 8
+"""Classes whose shares are listed."""
 
 NOUNS = {"temperature": "temperature", "bias": "bias", "noise": "noise", "classes": "classes"}
 
@@ -24,7 +29,7 @@ def show(report: ThresholdCrossmodalReport, screen: Console, *, quiet: bool) -> 
     if quiet:
         return
     loss = {key: value for key, value in report.problem["loss"].items() if key != report.over}
-    screen.print(f"{loss_phrase(loss)}; {NOUNS[report.over]} varied.\n")
+    screen.print(f"{loss_phrase(loss)}{given(report.problem, [report.over])}; {NOUNS[report.over]} varied.\n")
     if report.changes:
         table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
         table.add_column(f"from {NOUNS[report.over]}", justify="right")
@@ -37,8 +42,8 @@ def show(report: ThresholdCrossmodalReport, screen: Console, *, quiet: bool) -> 
         screen.print(f"As a real number, the formula of the simplex holds up to {number(report.exact, 9)} classes.")
     if report.changes:
         screen.print(
-            "Which state is optimal is the sign of an eigenvalue of the certificate, located by bisection; a state "
-            "that comes and goes between two places looked at is not seen."
+            "Each change is where the proof that one state is the best passes over to another, located by bisection; a "
+            "state that comes and goes between two places looked at is not seen."
         )
     if report.state is not None and report.current is not None:
         whose = "Yours" if report.given else "The default"
@@ -82,10 +87,26 @@ def sentence(report: ThresholdCrossmodalReport) -> str:
             f"Up to {counted(value - 1, 'class', 'classes')}, {one}s and {two}s {said(report, before)} with {loss}; "
             f"from {value:,} on they {said(report, after)}."
         )
+    together = ("regular simplex", "tied", "minority collapse")
+    still = "still " if before in together and after in together else ""
     return (
         f"Up to {NOUNS[report.over]} {shown(value)}, {one}s and {two}s {said(report, before)} with {loss}; above it "
-        f"they {said(report, after)}."
+        f"they {still}{said(report, after)}."
     )
+
+
+def given(problem: dict[str, Any], varied: Iterable[str]) -> str:
+    """The classes or pairs of a question, behind its loss, and the noise where that is not ``varied``."""
+    shares = problem.get("props") or problem.get("counts")
+    words = ""
+    if problem.get("pairs") is not None:
+        words = ", weights of pairs as given"
+    elif shares and len(shares) <= FEW:
+        words = f", {'proportions' if problem.get('props') else 'counts'} {', '.join(number(p, 4) for p in shares)}"
+    elif shares:
+        words = f", {len(shares):,} classes"
+    noise = problem.get("noise")
+    return words + (f", noise {number(noise, 3)}" if noise and "noise" not in varied else "")
 
 
 def show_sweep(report: SweepCrossmodalReport, screen: Console, *, quiet: bool) -> None:
@@ -97,9 +118,9 @@ def show_sweep(report: SweepCrossmodalReport, screen: Console, *, quiet: bool) -
     if quiet:
         return
     shown_loss = {key: value for key, value in report.problem["loss"].items() if key not in report.over}
-    screen.print(f"{loss_phrase(shown_loss)}; {varied} varied.\n")
+    screen.print(f"{loss_phrase(shown_loss)}{given(report.problem, report.over)}; {varied} varied.\n")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    titles = ("loss value", "gap of proof", "modality gap", f"to own {two}", "to the next")
+    titles = ("loss value", "gap of proof", "modality gap", f"to own {two}", f"to other {two}s")
     for title in (*report.over, *titles):
         table.add_column(title.replace("_", " "), justify="right")
     table.add_column("sides")
@@ -109,10 +130,14 @@ def show_sweep(report: SweepCrossmodalReport, screen: Console, *, quiet: bool) -
             continue
         row = report.rows[place]
         angles = ["" if row[key] is None else in_degrees(row[key]) for key in ("partner_angle_deg", "other_angle_deg")]
-        given = [number(row[name], 5) for name in report.over]
+        at = [number(row[name], 5) for name in report.over]
         gap = "<1e-12" if row["gap"] < 1e-12 else f"{row['gap']:.1e}"
-        table.add_row(*given, rounded(row["value"], 7), gap, number(row["modality_gap"], 4), *angles, row["structure"])
+        table.add_row(*at, rounded(row["value"], 7), gap, number(row["modality_gap"], 4), *angles, row["structure"])
     screen.print(table)
+    screen.print(
+        f"Angles of {article(one)} {one}: the largest to its own {two}, the smallest to another. Modality gap: the "
+        f"distance of the mean {one} from the mean {two}."
+    )
     worst = max(row["gap"] for row in report.rows)
     failed = sum(not row["certified"] for row in report.rows)
     if failed:

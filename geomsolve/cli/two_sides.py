@@ -82,14 +82,14 @@ def attained_lines(attained: dict[str, Any], loss: dict[str, Any]) -> list[str]:
         return []
     lowest = f"{rounded(floor, 6)}{', minus the mutual information of the pairs' if mutual(loss) else ''}"
     stays = "is within rounding of" if excess <= NOTHING else f"stays {nats(excess)} above"
-    above = f"the loss {stays} the lowest that free logits would reach ({lowest})"
+    above = f"the loss {stays} the lowest that any logits could have ({lowest})"
     if highest is None:
         if "no weight" in attained["reason"]:
             why = "as some points never belong together, which no finite logit can say"
             return [f"At no temperature can these pairs be expressed exactly, {why}: {above}."]
         return [f"Whether these pairs can be expressed exactly was not worked out: {attained['reason']}. Here {above}."]
     if attained["reached"]:
-        here = f"so here nothing is lost: the loss is the lowest that free logits would reach ({lowest})"
+        here = f"so here nothing is lost: the loss is the lowest that any logits could have ({lowest})"
     else:
         here = f"here {above}"
     return [f"These pairs can be expressed exactly {until(attained)}; {here}."]
