@@ -12,6 +12,7 @@ import pytest
 
 from geomsolve.analyses.capacity import capacity
 from geomsolve.errors import InputError
+from geomsolve.gram import families
 from geomsolve.gram.codes import bounds, closed_form, fejes_toth_bound, largest_cosine, levenshtein_bound, welch_bound
 from geomsolve.questions.capacity import Capacity
 
@@ -109,8 +110,8 @@ def test_search_claims_no_more_than_it_knows():
 def test_too_many_points_to_arrange():
     assert capacity(Capacity(classes=10**6, dim=2)).max_cosine == pytest.approx(cos(2 * pi / 10**6))
     assert capacity(Capacity(classes=50_000, dim=60_000)).max_cosine == -1 / 49_999
-    with pytest.raises(InputError, match="4,096"):
-        capacity(Capacity(classes=5000, dim=30))
+    with pytest.raises(InputError, match="100,000"):
+        capacity(Capacity(classes=200_000, dim=6))
 
 
 def geomsolve(*flags):
@@ -137,7 +138,7 @@ def test_command_answers_in_words_and_in_json():
         (("--classes", "1", "--dim", "2"), "--classes"),
         (("--classes", "3", "--dim", "0"), "--dim"),
         ((), "--classes"),
-        (("--classes", "5000", "--dim", "30"), "4,096"),
+        (("--classes", "200000", "--dim", "6"), "100,000"),
         (("--classes", "3", "--dim", "2", "--seed", "-1"), "--seed"),
     ],
 )
@@ -222,3 +223,42 @@ def test_dimensions_that_classes_need(run):
     ):
         shown = run("capacity", *arguments)
         assert (shown.code, said in shown.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("prime", "degree"), [(5, 2), (7, 2), (7, 3), (11, 3)])
+def test_points_by_formula_have_the_cosines_of_the_formula(prime, degree):
+    """All of them, measured; with t = 2 the bound is attained, with no more it is Weil's."""
+    count = min(4 * (prime**degree + prime), 400)
+    points = families.points(4 * (prime**degree + prime), 2 * prime + 1, prime, degree)
+    assert np.allclose(np.linalg.norm(points, axis=1), 1)
+    cosines = np.vstack([points[:count], points[-4 * prime :]]) @ points.T
+    allowed = (degree - 1) / np.sqrt(prime)
+    others = cosines[np.abs(cosines) < 1 - 1e-9]
+    assert np.abs(others).max() <= allowed + 1e-12
+    assert (np.abs(cosines) > 1 - 1e-9).sum() == 2 * len(cosines)  # itself and its opposite
+    if degree == 2:
+        assert np.abs(others).max() == pytest.approx(allowed, abs=1e-12)
+
+
+def test_many_points_are_arranged_in_a_moment(run):
+    """10,000 in 512 dimensions: unbiased bases modulo 251, with 4 (251^2 + 251) = 253,008 points of 1/sqrt(251)."""
+    for count in (10_000, 100_000):
+        answer = run("capacity", "--classes", count, "--dim", 512, "--json").json
+        assert answer["max_cosine"] == pytest.approx(251**-0.5, abs=1e-12)
+        assert answer["bound"]["max_cosine"] < answer["max_cosine"]
+        assert answer["optimal"] is None
+    report = capacity(Capacity(classes=10_000, dim=512))
+    some = report.points[::37] @ report.points.T
+    assert np.sort(some, axis=1)[:, -2].max() <= 251**-0.5 + 1e-12
+    assert run("capacity", "--dim", 512, "--max-cosine", 0.0632, "--json").json["classes"]["at_least"] == 253_008
+    assert run("capacity", "--dim", 257, "--max-cosine", 0.0625, "--json").json["classes"]["at_least"] == 2 * 256 * 129
+
+
+@pytest.mark.slow
+def test_where_no_formula_helps_random_points_are_measured():
+    report = capacity(Capacity(classes=5000, dim=6))
+    assert report.method == "random points"
+    cosines = report.points @ report.points.T
+    np.fill_diagonal(cosines, -1)
+    assert report.max_cosine - 2e-6 <= cosines.max() <= report.max_cosine
+    assert report.gram is None

@@ -18,13 +18,16 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
 from geomsolve.analyses.packing import PackingReport, packing
 from geomsolve.errors import InputError
+from geomsolve.gram import families
 from geomsolve.gram.codes import bounds, closed_form, is_closed, largest_cosine, welch_bound
+from geomsolve.gram.packing import cap_share
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.gram.types import FloatArray
 from geomsolve.questions.capacity import Capacity
@@ -35,7 +38,19 @@ FULL_GRAM = 64
 """Classes up to which the K x K Gram matrix is part of the JSON without being asked for."""
 
 MOST_ARRANGED = 4096
-"""Classes and dimensions up to which points are arranged: their K x K cosines are compared at once."""
+"""Classes and dimensions up to which points are searched for: their K x K cosines are compared at once."""
+
+MOST_DRAWN = 100_000
+"""Points that are drawn at random where nothing better is known."""
+
+WRITTEN = 10**7
+"""Numbers up to which the points of a large arrangement are kept."""
+
+BLOCK = 2048
+"""Points that are compared with so many others at once."""
+
+SINGLE = 1e-6
+"""What a cosine may lose in single precision."""
 
 OPTIMAL = 1e-9
 """How close a found arrangement must come to a bound to count as attaining it."""
@@ -96,7 +111,7 @@ class CapacityReport(Report):
     @property
     def gram(self) -> FloatArray | None:
         """Cosines between the points (K, K)."""
-        if self.points is None:
+        if self.points is None or len(self.points) > MOST_ARRANGED:
             return None
         gram: FloatArray = np.clip(self.points @ self.points.T, -1.0, 1.0)
         np.fill_diagonal(gram, 1.0)
@@ -130,18 +145,25 @@ def arranged(problem: Capacity, progress: Tried | None = None) -> CapacityReport
     known = bounds(n, dim)
     name = max(known, key=lambda each: known[each])
     points, cosine, method = None, known[name], "closed form"
+    by_formula = None if is_closed(n, dim) else large(n, dim)
     if max(n, dim) <= MOST_ARRANGED:
         points = closed_form(n, dim)
         if points is None:
             points, starts = search(n, dim, problem.seed, known[name], progress)
             method = f"best of {counted(starts, 'random start')}"
         cosine = largest_cosine(points)
+        if by_formula is not None and by_formula[0] < cosine - OPTIMAL:
+            cosine, method, points = by_formula
     elif not is_closed(n, dim):
-        raise InputError(
-            f"{n:,} points in {dim:,} dimensions are more than the {MOST_ARRANGED:,} that are arranged here; no "
-            f"arrangement has all cosines below {known[name]:.6g} ({name} bound)",
-            field="classes" if n > MOST_ARRANGED else "dim",
-        )
+        if n <= MOST_DRAWN and (by_formula is None or by_formula[0] > expected(n, dim)):
+            by_formula = drawn(n, dim, problem.seed, progress)
+        if by_formula is None:
+            raise InputError(
+                f"{n:,} points in {dim:,} dimensions are more than the {MOST_DRAWN:,} that are drawn here; no "
+                f"arrangement has all cosines below {known[name]:.6g} ({name} bound)",
+                field="classes",
+            )
+        cosine, method, points = by_formula
     return CapacityReport(
         problem=understood(problem),
         fits_simplex=n <= dim + 1,
@@ -156,6 +178,49 @@ def arranged(problem: Capacity, progress: Tried | None = None) -> CapacityReport
         optimal=True if cosine <= known[name] + OPTIMAL else None,
         method=method,
     )
+
+
+Arrangement = tuple[float, str, FloatArray | None]
+"""The largest cosine, how it was made, and the points (K, d), None where they are too many numbers."""
+
+
+def large(n_points: int, dim: int) -> Arrangement | None:
+    """An arrangement by formula (``gram/families.py``), None where there is none or points would coincide."""
+    prime, degree = families.least_degree(n_points, dim)
+    if not prime or degree - 1 >= sqrt(prime):
+        return None
+    points = families.points(n_points, dim, prime, degree) if n_points * dim <= WRITTEN else None
+    few = points is not None and n_points <= MOST_ARRANGED  # of some of the points it may be less than the formula's
+    cosine = largest_cosine(points) if few and points is not None else (degree - 1) / sqrt(prime)
+    return cosine, families.named(prime, degree), points
+
+
+def expected(n_points: int, dim: int) -> float:
+    """The cosine that one pair of random points exceeds on average."""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        above = log(n_points) + log(n_points - 1) - log(2) + cap_share(dim, middle) > 0
+        low, high = (middle, high) if above else (low, middle)
+    return high
+
+
+def drawn(n_points: int, dim: int, seed: int, progress: Tried | None = None) -> Arrangement:
+    """Random points, and the largest of their cosines, by blocks in single precision."""
+    rows = np.random.default_rng(seed).standard_normal((n_points, dim), dtype=np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    best = -1.0
+    starts = range(0, n_points, BLOCK)
+    for number, start in enumerate(starts):
+        if progress is not None:
+            progress(number, len(starts))
+        for other in starts[number:]:
+            cosines = rows[start : start + BLOCK] @ rows[other : other + BLOCK].T
+            if other == start:
+                np.fill_diagonal(cosines, -1.0)
+            best = max(best, float(cosines.max()))
+    kept = rows.astype(np.float64) if n_points * dim <= WRITTEN else None
+    return min(1.0, best + SINGLE), "random points", kept
 
 
 def search(n_points: int, dim: int, seed: int, bound: float, progress: Tried | None = None) -> tuple[FloatArray, int]:

@@ -12,7 +12,8 @@ and of lines with |cosines| <= s the same by even f, f <= 0 on [0, s]; with f of
 
 The program only proposes f: its coefficients are made >= 0, and the maximum of f on the interval is taken off f_0.
 
-At least: known codes (``CODES``, ``LINES``), those of fewer dimensions, orthogonal sums of two, and greedy covering
+At least: known codes (``CODES``, ``LINES``), those of fewer dimensions, orthogonal sums of two, characters of
+polynomials (``families.py``), and greedy covering
 (Chabauty 1953, Shannon 1959): a largest arrangement covers the sphere by caps of cosine s, so it has at least one over
 the share of a cap, half that for lines.
 
@@ -28,6 +29,7 @@ from math import acos, exp, floor, inf, log, pi, sqrt
 import numpy as np
 
 from geomsolve.gram.codes import PROVEN, fejes_toth_bound, levenshtein, ranges
+from geomsolve.gram.families import characters
 from geomsolve.gram.types import FloatArray
 
 GOLDEN = (1 + sqrt(5)) / 4
@@ -188,7 +190,7 @@ def at_least(dim: int, cosine: float, *, lines: bool = False) -> tuple[int, str]
             return 1, "one point"
         most = min(floor(1 - 1 / cosine + SLACK), dim + 1) if cosine > -1 else 2
         return (most, "regular simplex") if most > 1 else (1, "one point")
-    found = [_named(dim, cosine, lines)]
+    found = [_named(dim, cosine, lines), characters(dim, cosine, lines=lines), kerdock(dim, cosine, lines=lines)]
     if dim == 2:
         most = floor((1 if lines else 2) * pi / acos(min(cosine + SLACK, 1 - 1e-15)) + 1e-9)
         found.append((most, "polygon"))
@@ -197,6 +199,15 @@ def at_least(dim: int, cosine: float, *, lines: bool = False) -> tuple[int, str]
         covering = MOST if logs > log(MOST) else int(np.ceil(exp(logs) * (1 - 1e-9)))
         found.append((covering, "greedy covering"))
     return max(found, key=_count)
+
+
+def kerdock(dim: int, cosine: float, *, lines: bool) -> tuple[int, str]:
+    """The largest Kerdock code in at most ``dim`` dimensions, 4^k of them, whose cosines are 2^-k; 0 where none is."""
+    half = max((k for k in range(2, 11) if 4**k <= dim), default=0)
+    if not half or 2.0**-half > cosine + SLACK:
+        return 0, ""
+    lines_of = 4**half * (4**half // 2 + 1)
+    return lines_of if lines else 2 * lines_of, "Kerdock"
 
 
 def _count(found: tuple[int, str]) -> int:

@@ -125,9 +125,10 @@ def how_sure(report: CapacityReport) -> str:
     if report.optimal:
         return f"Proven: the arrangement ({report.method}) attains the last bound ({bound['name']})."
     kept, most = (in_degrees(x, 2) for x in (report.best_min_angle_deg, angle_degrees(bound["max_cosine"])))
+    again = " Another --seed may find a better one." if "random" in report.method else ""
     return (
         f"Between found and proven: the arrangement ({report.method}) keeps {kept}, and none "
-        f"keeps more than {most} ({bound['name']}). Another --seed may find a better one."
+        f"keeps more than {most} ({bound['name']}).{again}"
     )
 
 
