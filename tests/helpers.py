@@ -243,7 +243,7 @@ LOSSES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("multi-similarity", {"temperature": 0.5, "negatives": 2, "base": 0.1, "sampling": "iid"}),
     ("supcon-in", {"temperature": 0.5}),
     ("n-pair", {"temperature": 0.5}),
-    ("n-pair", {"temperature": 0.5, "negatives": 2}),
+    ("n-pair", {"temperature": 0.5, "negatives": 1}),
     ("sigmoid", {"temperature": 0.5, "bias": 1.0}),
     ("sigmoid", {"temperature": 1.0, "sampling": "iid"}),
     ("spectral", {}),
