@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from geomsolve import Crossmodal, solve
+from geomsolve import CompareCrossmodal, Crossmodal, solve
 from geomsolve.objectives.cross import Joint
 from geomsolve.pair_losses import make_pair_loss
 
@@ -90,6 +90,14 @@ def test_what_is_only_found_is_said_to_be(run):
         ended = run(*command)
         assert (ended.code, ended.stdout) == (2, "")
         assert words in " ".join(ended.stderr.split())
+
+
+def test_embeddings_are_compared_with_the_best_found():
+    rows, labels = unit(12, 4, 0), ["a"] * 7 + ["b"] * 3 + ["c"] * 2
+    loss = {"name": "arcface", "temperature": 0.5}
+    report = solve(CompareCrossmodal(rows, texts=unit(3, 4, 1), labels=labels, loss=loss))
+    assert (report.certified, report.exit_code) == (False, 1)
+    assert "what is called wanted is the best that was found" in " ".join(report.summary().split())
 
 
 @pytest.mark.slow

@@ -142,6 +142,7 @@ def test_check_as_a_command(run):
             ("--loss", "clip", "--batch", 8, "--props", ".5,.5", "--optimizer", "lbfgs"),
             "draws random batches; use adam",
         ),
+        (("--loss", "clip", "--batch", 10**8, "--props", ".5,.5"), "--batch: at most 32,768 pairs a batch are drawn"),
         (("--loss", "clip", "--props", ".5,.5", "--synthetic", "synco"), "--synthetic: this belongs to a loss over"),
         (("--loss", "clip", "--counts", "201*1"), "--counts: at most 400 points are trained"),
     ):

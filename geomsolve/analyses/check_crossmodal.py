@@ -24,6 +24,9 @@ from geomsolve.questions.check_crossmodal import CheckCrossmodal
 if TYPE_CHECKING:
     from geomsolve.descent.train import Progress
 
+MOST_DRAWN = 32_768
+"""Pairs of a batch that are drawn in training."""
+
 MOST_POINTS = 400
 """Points of both sides together that are trained."""
 
@@ -93,6 +96,11 @@ def validate(problem: CheckCrossmodal) -> None:
         raise InputError(
             f"{loss.name} is not convex: its answer is itself the best that descent finds, and no prediction to check",
             field="loss.name",
+        )
+    if loss.draws_batches and loss.parameters()["batch"] > MOST_DRAWN:
+        raise InputError(
+            f"at most {MOST_DRAWN:,} pairs a batch are drawn in training; leave it out for the limit of large batches",
+            field="loss.batch",
         )
     if asked.gap is not None:
         raise InputError("descent is left to find its own; leave it out", field="gap")

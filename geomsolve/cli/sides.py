@@ -8,6 +8,7 @@ from rich.table import Table
 from geomsolve.analyses.compare_crossmodal_report import CompareCrossmodalReport
 from geomsolve.cli.render import cosine_phrase, loss_phrase, proof_lines
 from geomsolve.cli.two_sides import article, whatever
+from geomsolve.registry import PAIR_LOSSES
 from geomsolve.words import counted, number, rounded
 
 TINY = 1e-6
@@ -31,9 +32,17 @@ def show(report: CompareCrossmodalReport, screen: Console, *, quiet: bool) -> No
     screen.print(
         proof_lines(
             report.value, report.lower_bound, report.gap, report.certified, report.problem["tolerance"],
-            embedding=whatever(report.nouns),
+            embedding=whatever(report.nouns), advice=advice(report),
         )
     )  # fmt: skip
+
+
+def advice(report: CompareCrossmodalReport) -> str:
+    """What to say where the prediction is not proven."""
+    name = report.problem["loss"]["name"]
+    if PAIR_LOSSES[name].convex:
+        return "Try another --solver."
+    return f"{name} is not convex: what is called wanted is the best that was found."
 
 
 def who(report: CompareCrossmodalReport) -> str:
