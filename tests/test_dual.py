@@ -36,6 +36,7 @@ SMOOTH = [
     ("align-uniform", {}),
     ("sigmoid", {"temperature": 0.2, "bias": 2.0}),
     ("spectral", {}),
+    ("weince", {"temperature": 0.5, "delta": 0.1}),
 ]
 CLASSES = Orbits.of(np.array([40, 20, 20, 10, 5, 5]) / 100, [40, 20, 20, 10, 5, 5])
 

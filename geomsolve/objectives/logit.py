@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from geomsolve.gram.types import FloatArray
-from geomsolve.objectives.base import Curvature, Objective
+from geomsolve.objectives.base import Curvature, Objective, RowCurvature
 from geomsolve.objectives.logsum import LogSum
 
 
 class ConvexLogit(Objective):
-    """F(C) = outer(1 + l(C) - l(1)): a rising convex ``outer`` of a convex logit l, entry by entry."""
+    """F(C) = outer(1 + l(C) - l(1)): a rising convex ``outer`` of a convex logit l, entry by entry.
+
+    With H = own - sum_r rows_r rows_r' of the outer F and A = dF/dl its curvature is
+    (l'^2 own + A l'') - sum_r (l' rows_r) (l' rows_r)', of the same kind."""
 
     unique_minimiser = True
 
@@ -35,7 +38,8 @@ class ConvexLogit(Objective):
         inner, slope = self._inner(cosines), self._slope(cosines)
         gradient, outer = self.outer.gradient(inner), self.outer.curvature(inner)
         bend = gradient * self.pole / (1 - cosines + self.delta) ** 2
-        return lambda change: slope * outer(slope * change) + bend * change
+        assert isinstance(outer, RowCurvature)
+        return RowCurvature(slope**2 * outer.own + bend, slope * outer.rows, outer.joint)
 
 
 class Indifferent(Objective):
