@@ -462,3 +462,23 @@ def test_the_last_place_is_kept_and_no_other():
     np.testing.assert_array_equal(moved[1], fresh.gradient(cosines))
     assert moved[0] == fresh.value(cosines) != value
     assert np.isfinite(objective.gradient(orbits.regular_simplex())).all()
+
+
+@pytest.mark.parametrize("temperature", [0.02, 0.5, 20.0])
+def test_series_at_faint_nodes_are_the_exponentials(temperature, rng):
+    """Sums over nodes of x e^{-x}, x (1 - x) e^{-x}, and of the products of the former, with and without series."""
+    counts = np.array([50, 20, 20, 7, 5, 1])
+    orbits = Orbits.of(counts / counts.sum(), counts)
+    objective = make_loss("infonce", {"temperature": temperature, "negatives": 30}).objective(orbits)
+    cosines = orbits.reduce(random_gram(rng, 6))
+    for g in range(orbits.n_orbits):
+        short, whole = objective._anchor(g, cosines), objective._anchor(g, cosines, series=False)
+        assert short.faint.shape[0] > 50
+        assert whole.faint.shape[0] == 0
+        drawn = short.chance > 0
+        weights = rng.uniform(0.5, 1, short.s.size)
+        np.testing.assert_allclose(short.log_phi, whole.log_phi, rtol=1e-12, atol=0)
+        np.testing.assert_allclose(short.first(weights)[drawn], whole.first(weights)[drawn], rtol=1e-12)
+        np.testing.assert_allclose(short.second(weights)[drawn], whole.second(weights)[drawn], rtol=1e-11)
+        grams = [terms.T @ terms for terms in (short.terms(weights)[:, drawn], whole.terms(weights)[:, drawn])]
+        np.testing.assert_allclose(*grams, rtol=1e-10)

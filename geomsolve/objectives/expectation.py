@@ -10,7 +10,9 @@ With s = e^x the integrand is analytic in the strip |Im x| < pi/2 and decays at 
 rule converges like exp(-pi^2/step): step 1/4 is exact to rounding.  Gradient and curvature differentiate
 under the integral.  Derived for this project; enumeration over multinomials is its test.
 
-s X is made from logarithms, so that at low temperature neither s nor X overflows.
+s X is made from logarithms, so that at low temperature neither s nor X overflows.  At most nodes all b s X are below a
+tenth: there e^{-b s X} and what comes with it are their power series, in y = b s max X and u = X / max X, of which sums
+over nodes and sums over classes are taken one after the other.
 
 Symbols: k ``negatives``, a0 ``base``, b ``factor``, r ``chance``, r(own|a) ``own``, phi^k through ``log_phi``, v, 1
 unless given, through ``log_weights``.
@@ -19,7 +21,7 @@ unless given, through ``log_weights``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb, exp, inf, lgamma, log
+from math import comb, exp, factorial, inf, lgamma, log
 
 import numpy as np
 
@@ -36,6 +38,9 @@ COARSE, FEW_ORBITS = 2 * STEP, 64
 
 ENUMERATION_LIMIT = 1500
 """Most terms that a cone form may have: beyond it the conic program is slower than any other route."""
+
+FAINT, TERMS = 0.1, 12
+"""b s X up to which power series are used, and how many terms: the next is below 1e-22."""
 
 NEGLIGIBLE = 1e-12
 """Normalisers that carry less than this part of a row's largest one are left out of its curvature."""
@@ -57,17 +62,49 @@ COLDEST = 0.003
 @dataclass(frozen=True)
 class Anchor:
     """One anchor's distinct X: the ``place`` (m,) of each orbit's X among them, and their ``chance`` (n,); ``base``
-    a0; nodes ``s`` (N,); b s X, ``moved`` (N, n), no larger than e^50; e^{-b s X}, ``decay`` (N, n); log phi(b s),
-    ``log_phi`` (N,); r(own) e^{-b s v(own)}, ``own`` (N,)."""
+    a0; nodes ``s`` (N,); log phi(b s), ``log_phi`` (N,); r(own) e^{-b s v(own)}, ``own`` (N,).
+
+    At the first nodes series: y^j, ``faint`` (N', J), and u^j, ``powers`` (J, n), j = 1..J; at the others b s X,
+    ``moved`` (N - N', n), no larger than e^50, and e^{-b s X}, ``decay``."""
 
     base: float
     place: IntArray
     chance: FloatArray
     s: FloatArray
+    faint: FloatArray
+    powers: FloatArray
     moved: FloatArray
     decay: FloatArray
     log_phi: FloatArray
     own: FloatArray
+
+    def first(self, weights: FloatArray) -> FloatArray:
+        """sum over nodes of ``weights`` (N,) times x e^{-x}, x = b s X, (n,)."""
+        n = self.faint.shape[0]
+        series = (weights[:n] @ self.faint * SERIES) @ self.powers
+        return np.asarray(series + weights[n:] @ (self.moved * self.decay), dtype=np.float64)
+
+    def second(self, weights: FloatArray) -> FloatArray:
+        """The same of x (1 - x) e^{-x}."""
+        n = self.faint.shape[0]
+        series = (weights[:n] @ self.faint * (SERIES * ORDERS)) @ self.powers
+        return np.asarray(series + weights[n:] @ (self.moved * (1 - self.moved) * self.decay), dtype=np.float64)
+
+    def terms(self, weights: FloatArray) -> FloatArray:
+        """Rows f (., n) with sum f f' the sum over nodes of ``weights``^2 (N,) times x e^{-x} (x e^{-x})'."""
+        n = self.faint.shape[0]
+        few = np.linalg.qr(weights[:n, None] * self.faint * SERIES, mode="r") @ self.powers
+        return np.concatenate([few, weights[n:, None] * self.decay * self.moved])
+
+
+ORDERS: FloatArray = np.arange(1.0, TERMS + 1)
+SERIES: FloatArray = np.array([(-1.0) ** (j - 1) / factorial(j - 1) for j in range(1, TERMS + 1)])
+"""x e^{-x} = sum of these times x^j, j = 1..J; times -1/j they are those of e^{-x} - 1."""
+
+
+def up_to(order: int, base: FloatArray) -> FloatArray:
+    """Powers 1 to ``order`` of ``base`` (n,), (order, n)."""
+    return np.multiply.accumulate(np.broadcast_to(base, (order, base.size)), axis=0)
 
 
 class LogExpectation(Objective):
@@ -132,27 +169,35 @@ class LogExpectation(Objective):
     def _moved(log_s: FloatArray, log_x: FloatArray) -> FloatArray:
         """b s X (N, n), no larger than e^50, from the logarithms of b s and of X: their product where both are numbers
         with room, which saves an exponential for each."""
-        if max(np.abs(log_s).max(), np.abs(log_x).max()) < ROOM:
+        if max(np.abs(log_s).max(initial=0.0), np.abs(log_x).max()) < ROOM:
             moved: FloatArray = np.exp(log_s)[:, None] * np.exp(log_x)
             return np.minimum(moved, exp(CAPPED), out=moved)
         return np.exp(np.minimum(log_s[:, None] + log_x, CAPPED))
 
-    def _anchor(self, g: int, cosines: FloatArray, step: float = STEP) -> Anchor:
+    def _anchor(self, g: int, cosines: FloatArray, step: float = STEP, *, series: bool = True) -> Anchor:
         """What value and derivatives at an anchor in orbit g are made of; equal X are treated once."""
         log_x, place = np.unique(self.scale * (cosines[g] - 1) + self.log_weights[g], return_inverse=True)
         chance = np.bincount(place, weights=self.chance[g]).astype(np.float64)
         log_s = self._log_nodes(g, log_x, chance, float(self.own[g]), step)
         s = np.exp(np.minimum(log_s, LARGEST))
-        moved = self._moved(log_s + log(self.factor), log_x)
+        log_y = log_s + log(self.factor)
+        drawn = chance > 0
+        top = float(log_x[drawn].max(initial=-LARGEST))
+        n = int(np.searchsorted(log_y + top, log(FAINT))) if series else 0
+        powers = up_to(TERMS, np.where(drawn, np.exp(np.minimum(log_x - top, 0.0)), 0.0))
+        faint = up_to(TERMS, np.exp(log_y[:n] + top)).T
+        moved = self._moved(log_y[n:], log_x)
         with np.errstate(over="ignore"):
             alike = self.factor * self.own_weights[g] * s
         less = np.expm1(-moved)
         decay = less + 1
-        less = less @ chance + np.expm1(-alike) * self.own[g]
+        few = faint @ (powers @ chance * SERIES / -ORDERS)
+        less = np.concatenate([few, less @ chance]) + np.expm1(-alike) * self.own[g]
         with np.errstate(divide="ignore"):
             log_phi = np.log1p(np.maximum(less, -1.0))
         own = self.own[g] * np.exp(-alike)
-        return Anchor(float(self.base[g]), place, chance, s, moved, decay, log_phi, own)
+        at = place.astype(np.int64)
+        return Anchor(float(self.base[g]), at, chance, s, faint, powers, moved, decay, log_phi, own)
 
     def _power(self, k: int, at: Anchor) -> FloatArray:
         """The part e^{-a0 s} phi(b s)^k of E e^{-sY} at the nodes, or for a smaller k of its derivatives."""
@@ -177,7 +222,7 @@ class LogExpectation(Objective):
             at = self._anchor(g, cosines)
             expected = STEP * float(np.sum(self._counted(g) * np.exp(-at.s) - self._power(k, at)))
             value += self.mass[g] * expected
-            slope = STEP * k * self._power(k - 1, at) @ (at.moved * at.decay)
+            slope = STEP * k * at.first(self._power(k - 1, at))
             gradient[g] = self.mass[g] * self.scale * self.chance[g] * slope[at.place]
         return value, gradient
 
@@ -189,12 +234,11 @@ class LogExpectation(Objective):
         normalisers: list[FloatArray] = [np.zeros((0, own.shape[1]))] * own.shape[0]
         for g in np.flatnonzero(self.mass).tolist():
             at = self._anchor(g, cosines, step)
-            straight = step * k * self._power(k - 1, at) @ (at.moved * (1 - at.moved) * at.decay)
+            straight = step * k * at.second(self._power(k - 1, at))
             own[g] = self.mass[g] * self.scale**2 * self.chance[g] * straight[at.place]
             if k > 1:
-                pair = np.sqrt(step * k * (k - 1) * self._power(k - 2, at))
-                terms = pair[:, None] * at.decay * at.moved
-                reach = terms.max(axis=1)
+                terms = at.terms(np.sqrt(step * k * (k - 1) * self._power(k - 2, at)))
+                reach = np.abs(terms).max(axis=1)
                 terms = terms[reach > NEGLIGIBLE**0.5 * reach.max()]
                 if terms.shape[0] > terms.shape[1]:
                     terms = np.asarray(

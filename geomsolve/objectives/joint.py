@@ -51,7 +51,7 @@ class JointExpectation(LogExpectation):
 
     def _terms(self, g: int, cosines: FloatArray) -> tuple[Anchor, FloatArray, FloatArray]:
         """For an anchor in orbit g: its expectation's parts, s X e^{-s X} (N, m), and psi (N,)."""
-        at = self._anchor(g, cosines)
+        at = self._anchor(g, cosines, series=False)
         decay = at.decay[:, at.place]
         first = np.ones_like(at.s)
         if not self.decoupled:
