@@ -242,9 +242,16 @@ def arrange(program: Peeled, orbits: Orbits, *, tolerance: float) -> Arranged:
 def refuse_unanswered(problem: Imbalance | Sweep) -> None:
     """Raise :class:`InputError` for what is not worked out for features and classifiers."""
     if problem.slack is not None:
-        raise InputError("how far cosines may be at a higher loss is not worked out for classifiers", field="slack")
+        raise InputError(
+            "how far cosines may be at a higher loss is worked out for losses of one set of points only: lengths are "
+            "free here, so that cosines make no convex program; leave it out, or take --loss supcon",
+            field="slack",
+        )
     if problem.nonnegative:
-        raise InputError("features after a ReLU are worked out for losses of one set of points", field="nonnegative")
+        raise InputError(
+            "features after a ReLU are worked out for losses of one set of points; leave it out, or take --loss supcon",
+            field="nonnegative",
+        )
     if problem.solver not in ("auto", "manifold"):
         raise InputError("features and classifiers are solved by their factors; leave this out", field="solver")
 
