@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from math import exp, log
+from math import exp, log, log1p
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,9 @@ NOISE = 1e-10
 
 WIDEST = 60
 """Most steps to bracket a multiplier."""
+
+BEYOND = 1.5
+"""How much farther than the norm's growth so far suggests the next multiplier is looked for."""
 
 SECANTS = 6
 """Most secant steps for the multiplier."""
@@ -320,6 +323,9 @@ def within(program: Budget) -> tuple[Cross, int]:
         if ends[0] < 0:
             high, ends[1], low, stride = low, ends[0], low - stride, 2 * stride
             ends[0] = excess(low)
+            if -1 < ends[1] < ends[0] < 0:  # far steps cost the most: as far as the norm's growth so far says
+                growth = (log1p(ends[0]) - log1p(ends[1])) / (high - low)
+                stride = min(stride, BEYOND * -log1p(ends[0]) / growth)
         elif ends[1] > 0:
             low, ends[0], high, stride = high, ends[1], high + stride, 2 * stride
             ends[1] = excess(high)
