@@ -126,6 +126,28 @@ def test_siblings_merge_from_the_threshold_on(upper):
     assert (report.attained[0, 1] > 1 - 1e-6) == report.merging["merged"]
 
 
+def test_the_lowest_groups_of_a_deep_tree_merge_from_a_share_on(run):
+    """With next to no weight at the top, 2 x 2 x 2 is a tree of 4 groups of 2: (1 - x) / (1 + 3 x), x = e^{-4/3} at tau 1.
+    With some weight there, both sides of the threshold are solved."""
+    x = np.exp(-4 / 3)
+    asked = {"weighting": "hierarchy", "labels": "tree:2x2x2", "temperature": 1.0}
+    plain = solve(Realizable(level_weights=[1e-10, 0.5, 0.5], **asked))
+    assert plain.merging["value"] == pytest.approx((1 - x) / (1 + 3 * x), abs=1e-8)
+    found = solve(Realizable(level_weights=[0.2, 0.4, 0.4], **asked)).merging["value"]
+    for share in (found - 1e-3, found + 1e-3):
+        report = solve(Realizable(level_weights=[0.2, 0.8 * share, 0.8 * (1 - share)], **asked))
+        assert report.merging["value"] == pytest.approx(found, abs=1e-9)
+        assert report.merging["merged"] == (share > found) == (report.attained[0, 1] > 1 - 1e-6)
+    shown = run("realizable", "--weighting", "hierarchy", "--labels", "tree:2x2x2", "-t", 1)
+    assert "from a share of the last level but one in the last two of " in " ".join(shown.stdout.split())
+
+
+def test_rank_n_contrast_says_what_stands_in_its_way(run):
+    shown = run("realizable", "--weighting", "rnc", "--labels", "0,1,2", "--quiet")
+    assert "because every pair should beat those with farther labels" in " ".join(shown.stdout.split())
+    assert "some weights are 0" not in shown.stdout
+
+
 def test_shares_of_classes_move_the_threshold_to_where_the_solver_merges(tmp_path):
     """Samples 3, 1 in one group and 2, 2 in the other; the least upper weight whose solution is merged agrees."""
     (tmp_path / "t.csv").write_text("g,c,count\na,x,3\na,y,1\nb,x,2\nb,y,2\n")

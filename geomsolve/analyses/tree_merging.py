@@ -2,10 +2,11 @@
 
     S(lambda) = (1 - lambda) S_lower + lambda S_upper    at the geometry of merged groups, on the certificate
 
-The geometry where every group is a point, and these stand as the groups' SupCon wants, has the same value whatever
-lambda is, and the slope of F is affine in lambda.  So the weights at which it is optimal, S(lambda) psd, are an
-interval that ends at 1, where it is the optimum of the program.  Its other end is found by bisection on the smallest
-eigenvalue, without solving again.  Balanced trees have a closed form (``weightings/hierarchy.py``), which is the test.
+The geometry where every lowest group is a point, and these stand as the levels above want, has the same value whatever
+part lambda the level of these groups has in its weight and that of the classes, and the slope of F is affine in lambda.
+So the parts at which it is optimal, S(lambda) psd, are an interval that ends at 1, where it is the optimum of the
+program.  Its other end is found by bisection on the smallest eigenvalue, without solving again.  Balanced trees of two
+levels have a closed form (``weightings/hierarchy.py``), which is the test.
 
 Symbols: lambda ``upper``, S ``blocks``.
 """
@@ -32,18 +33,20 @@ MOST_CLASSES = 400
 
 
 def tree_merging(problem: Realizable, weighting: Weighting, target: Target) -> dict[str, Any] | None:
-    """The threshold ``{over, value, merged}`` of a tree of two levels; None where it has another number of levels, or
-    groups of one class each.  ``merged``: whether the weight asked about is above it."""
+    """The threshold ``{over, value, merged}`` of a tree of several levels; None where it has one, or groups of one
+    class each.  ``merged``: whether the weight asked about is above it."""
     labels = target.labels
     if labels is None or weighting.mixed(0.5, labels.shape[1]) is None:
         return None
+    levels = labels.shape[1]
     if not (target.include and target.latents.unit and target.normalise == "rows"):
         return None
-    groups = np.unique(labels[:, 0], return_inverse=True)[1].ravel()
+    groups = np.unique(labels[:, :-1], axis=0, return_inverse=True)[1].ravel()
     if not 2 <= groups.max() + 1 < labels.shape[0] <= MOST_CLASSES:
         return None
     value = _threshold(problem, weighting, target, groups)
-    return {"over": "upper level weight", "value": value, "merged": weighting.upper_weight(2) >= value}
+    over = "upper level weight" if levels == 2 else "share of the last level but one in the last two"
+    return {"over": over, "value": value, "merged": weighting.upper_weight(levels) >= value}
 
 
 def _threshold(problem: Realizable, weighting: Weighting, target: Target, groups: IntArray) -> float:
@@ -54,9 +57,11 @@ def _threshold(problem: Realizable, weighting: Weighting, target: Target, groups
         assert mixed is not None
         return mixed.bind(points, latents=target.latents, temperature=target.temperature)
 
-    only = type(weighting)().bind(points[:, :1], latents=target.latents, temperature=target.temperature)
+    whole = weighting.without_last(points.shape[1])
+    only = whole.bind(points[:, :-1], latents=target.latents, temperature=target.temperature)
     answer = solve_objective(only.objective(), only.orbits, tolerance=problem.tolerance)
-    order = np.unique(only.labels[:, 0], return_inverse=True)[1].ravel()  # type: ignore[index]
+    assert only.labels is not None
+    order = np.unique(only.labels, axis=0, return_inverse=True)[1].ravel()
     place = np.argsort(order)[groups]
     cosines = answer.solution.cosines[np.ix_(place, place)].copy()
     cosines[place[:, None] == place] = 1.0

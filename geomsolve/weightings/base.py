@@ -36,6 +36,8 @@ class Weighting(Choice):
     similarity: ClassVar[str] = "cosine"
     misread: ClassVar[str] = ""
     """What is often said of it, and how that is meant, where its target is inconsistent."""
+    degenerate: ClassVar[str] = "some weights are 0"
+    """Why no embedding attains it where none does but a limit, as a clause."""
     trained: ClassVar[bool] = True
     """Whether free features can be trained on its weights (``geomsolve check``)."""
 
@@ -53,12 +55,16 @@ class Weighting(Choice):
         return self.log_weights(labels, temperature, latents)
 
     def mixed(self, upper: float, levels: int) -> Weighting | None:
-        """The same weighting of labels with ``levels`` columns, with this share of the upper of two levels in its loss;
-        None where it mixes none."""
+        """The same weighting of labels with ``levels`` columns, with this share of the last level but one in the weight
+        of the last two in its loss; None where it mixes none."""
         return None
 
+    def without_last(self, levels: int) -> Weighting:
+        """The same weighting of labels without the last of ``levels`` columns, whose weight the one before it has."""
+        return self
+
     def upper_weight(self, levels: int) -> float:
-        """The share of the uppermost level of labels with ``levels`` columns in its loss."""
+        """The share of the last level but one in the weight of the last two, of labels with ``levels`` columns."""
         return 1.0
 
     @property

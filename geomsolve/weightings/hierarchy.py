@@ -7,7 +7,9 @@ is SupCon on its nodes, so that F = sum_l lambda_l F_l.  Nodes of the top level 
 
 Merging of the classes of a group, two levels: at the geometry where each group is a point the optimum is the SupCon
 optimum of the groups' shares, whatever lambda, and the slope of F is affine in lambda.  So the lambda of the upper
-level at which it is optimal are an interval up to 1 (``analyses/tree_merging.py``).  M equal groups of m classes:
+level at which it is optimal are an interval up to 1 (``analyses/tree_merging.py``).  With more levels the same holds of
+the lowest groups and of the share lambda that the last level but one has in the weight of the last two, the others'
+weights being kept.  Two levels, M equal groups of m classes:
 
     lambda >= (1 - x) / (1 + (M - 1) x),    x = e^{-M / ((M - 1) tau)}        (derived for this project)
 
@@ -87,10 +89,18 @@ class Hierarchy(Weighting):
         return {} if self.level_weights is None else {"level_weights": list(self.level_weights)}
 
     def mixed(self, upper: float, levels: int) -> Weighting | None:
-        return Hierarchy((upper, 1 - upper)) if levels == 2 else None
+        if levels < 2:
+            return None
+        *above, last, own = self.mixture(levels).tolist()
+        return Hierarchy((*above, upper * (last + own), (1 - upper) * (last + own))) if last + own > 0 else None
+
+    def without_last(self, levels: int) -> Weighting:
+        *above, last, own = self.mixture(levels).tolist()
+        return Hierarchy((*above, last + own))
 
     def upper_weight(self, levels: int) -> float:
-        return float(self.mixture(levels)[0])
+        last, own = self.mixture(levels).tolist()[-2:]
+        return float(last / (last + own))
 
 
 def together(labels: FloatArray, levels: int) -> FloatArray:

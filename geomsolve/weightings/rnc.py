@@ -49,6 +49,7 @@ class RankNContrast(Weighting):
     )
     source: ClassVar[str] = "Zha et al. 2023, Rank-N-Contrast; on cosines, with a certified optimum, here"
     also: ClassVar[tuple[str, ...]] = ("rank-n-contrast", "ranknc")
+    degenerate: ClassVar[str] = "every pair should beat those with farther labels by an infinite margin"
     trained: ClassVar[bool] = False
 
     def log_weights(self, labels: FloatArray, temperature: float, latents: Latents) -> FloatArray:

@@ -152,7 +152,7 @@ def sentence(report: RealizableReport) -> str:
             return (
                 f"Degenerate: no embedding attains {name} on these {count:,} samples, only a limit would ({latents})."
             )
-        kind, why = "Degenerate", ", because some weights are 0"
+        kind, why = "Degenerate", f", because {weighting_of(report).degenerate}"
     else:
         kind, why = "Inconsistent", ""
     excess, gap = report.optimum["excess"], report.optimum["gap"]
@@ -307,9 +307,8 @@ def show_rounding(report: RealizableReport, screen: Console) -> None:
         )
     if m is not None:
         here = "they do here" if m["merged"] else "they do not here"
-        screen.print(
-            f"Classes of a group share a point from a weight of the upper level of {number(m['value'], 10)} on; {here}."
-        )
+        where = "a weight of the upper level" if m["over"] == "upper level weight" else f"a {m['over']}"
+        screen.print(f"Classes of a group share a point from {where} of {number(m['value'], 10)} on; {here}.")
 
 
 def show_changes(report: RealizableReport, screen: Console) -> None:
