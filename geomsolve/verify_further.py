@@ -10,36 +10,12 @@ from __future__ import annotations
 
 import json
 import sys
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from geomsolve.verify import (
-    FORMAT,
-    KINDS,
-    MOST_BYTES,
-    PAIRS,
-    TAKES,
-    Balls,
-    Classes,
-    Kinds,
-    Outcome,
-    _ball,
-    _dot,
-    _entry,
-    _need,
-    _number,
-    _numbers,
-    below,
-    check,
-    dual,
-    flint,
-    optimum,
-    point_of,
-    positive,
-    threshold,
-    told,
-    verify,
-)
+from geomsolve import verify
+from geomsolve.verify import PAIRS, Balls, Classes, Outcome, _ball, _dot, _entry, _need, _number, _numbers, below, dual
 
 FURTHER = "geomsolve-proof/2"
 ENOUGH = 128
@@ -49,12 +25,19 @@ SAME = {"kcl": "supcon", "supcon-in": "supcon", "contrastive": "triplet", "soft-
 """Losses that are, of classes that are points, the same as another."""
 
 
-TOO = {name: f"{taken} {BALANCE}" * (name in ("supcon", "infonce", "dcl")) or taken for name, taken in TAKES.items()}
+TOO = {
+    name: f"{taken} {BALANCE}" * (name in ("supcon", "infonce", "dcl")) or taken for name, taken in verify.TAKES.items()
+}
 TOO |= {"kcl": "temperature batch views positives", "supcon-in": "temperature", "align-uniform": "uniform_t"}
 TOO |= {"contrastive": "neg_margin sampling", "soft-margin-triplet": "temperature margin sampling"}
 TOO |= {"bcl": "temperature", "n-pair": "temperature", "soft-supcon": "temperature epsilon"}
 TOO |= {"weince": "temperature sampling tail_weight tail_shape delta"}
 """The parameters that each loss takes."""
+
+
+SIDES = {"clip": "temperature", "siglip": "temperature bias batch sampling"}
+KNOWN = {"None", "supervised", "iid", "uniform", "props"}
+SIDES |= {"cosine-softmax": "temperature margin prior"}
 
 
 class Further(Classes):
@@ -206,6 +189,65 @@ class Further(Classes):
         return self.name in ("supcon", "infonce", "dcl") and not changed and self.loss.get("sampling", "iid") == "iid"
 
 
+class Sides(Classes):
+    """Points of two sides, first x_i, then y_j, each a kind of its own; pi: how often each pair belongs together."""
+
+    takes = SIDES
+
+    def __init__(self, question: Any) -> None:
+        pairs = [_numbers({"pairs": row}, "pairs") for row in _entry(question, "pairs", list)]
+        total, points = sum(map(sum, pairs)), len(pairs) + len(pairs[0] if pairs else [])
+        _need(
+            len({len(row) for row in pairs}) == 1 and points <= verify.MOST_ORBITS, "pairs: wanted rows of one length"
+        )
+        _need(total > 0 and all(x >= 0 for row in pairs for x in row), "pairs: wanted weights of at least 0")
+        one = {"size": 1, "weight": "1"}
+        super().__init__({"loss": _entry(question, "loss", dict), "classes": [one] * points})
+        self.pi, self.first = [[x / total for x in row] for row in pairs], range(len(pairs))
+        self.x, self.y = [sum(row) for row in self.pi], [sum(row) for row in zip(*self.pi, strict=True)]
+        _need(all(0 < x < 1 for x in (*self.x, *self.y)), "pairs: a point without a pair, or only one")
+
+    def terms(self, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
+        s, n, columns, value = _ball(self.scale), len(self.x), range(len(self.y)), _ball(0)
+        X, pi, force = [row[n:] for row in C[:n]], self.pi, [[_ball(0) for _ in columns] for _ in self.first]
+
+        def log_sum(mass: Any, of: list[tuple[int, int]], weight: list[Any], margin: Any) -> Any:
+            parts = [_ball(w) * ((X[i][j] - a) * s).exp() for (i, j), w, a in zip(of, weight, margin, strict=True)]
+            total = sum(parts)
+            for (i, j), part in zip(of, parts, strict=True):
+                force[i][j] += _ball(mass) * s * part / total
+            return _ball(mass) * total.log()
+
+        _need(
+            {str(self.loss.get(key)) for key in ("sampling", "prior")} <= KNOWN,
+            f"sampling and prior: known are {KNOWN}",
+        )
+        m, none = _ball(self.option("margin", "0")), [0] * max(len(self.x), len(self.y))
+        bias, size = _ball(self.option("bias", "0")), Fraction(self.option("batch", str(len(none)))) - 1
+        for i in self.first if self.name == "clip" else ():
+            value += log_sum(self.x[i] / 2, [(i, j) for j in columns], self.y, none[: len(self.y)])
+        for j in columns if self.name == "clip" else ():
+            value += log_sum(self.y[j] / 2, [(i, j) for i in self.first], self.x, none[: len(self.x)])
+        prior = self.y if self.loss.get("prior") == "props" else [Fraction(1, len(self.y))] * len(self.y)
+        for i, j in ((i, j) for i in self.first for j in columns):
+            if self.name != "siglip":
+                value -= _ball(pi[i][j]) * (X[i][j] - m) * s
+                force[i][j] -= _ball(pi[i][j]) * s
+                if self.name == "cosine-softmax" and pi[i][j]:
+                    margin = [m * (h == j) for h in columns]
+                    value += log_sum(pi[i][j], [(i, h) for h in columns], [x * len(self.y) for x in prior], margin)
+                continue
+            x, y, z = self.x[i], self.y[j], X[i][j] * s + bias
+            other = x * (y - pi[i][j]) / (1 - x) / 2 + y * (x - pi[i][j]) / (1 - y) / 2
+            near, far = _ball(pi[i][j]), _ball(size * (x * y if self.loss.get("sampling") == "iid" else other))
+            value += near * (1 + (-z).exp()).log() + far * (1 + z.exp()).log()
+            force[i][j] += s * (far / (1 + (-z).exp()) - near / (1 + z.exp()))
+        slope = [[_ball(0) for _ in self.m] for _ in self.m]
+        for i in self.first:
+            slope[i][n:] = force[i]
+        return value, value, slope
+
+
 def rank_at_least(matrix: Balls) -> int:
     """Pivots above 0 that are found, the largest first: a principal submatrix of so many rows is definite."""
     a, left = [list(row) for row in matrix], [*range(len(matrix))]
@@ -226,19 +268,19 @@ def around(q: Further, C: Balls, mu: list[Any], fixed: Any) -> Balls | None:
     """
     D, m = dual(q, C, q.flat)[2], q.m
     top, R = max(abs(_ball(x)).upper() for row in (mu, *D) for x in row), 1 / (1000 * max(_ball(1), _ball(q.scale)))
-    shifts = (top * _ball(2) ** -j for j in range(flint.ctx.prec, -4, -4))
-    delta = next((x for x in shifts if positive(q, D, [y + x for y in mu])), None)
+    shifts = (top * _ball(2) ** -j for j in range(verify.flint.ctx.prec, -4, -4))
+    delta = next((x for x in shifts if verify.positive(q, D, [y + x for y in mu])), None)
     if delta is None:
         return None
     spare = _dot(q.sizes, mu) + q.pairs(lambda g, h: D[g][h] * C[g][h]) + q.count * delta
-    bend = q.bend([[c if fixed(g, h) else c + flint.arb(0, R.lower()) for h, c in enumerate(C[g])] for g in m])
+    bend = q.bend([[c if fixed(g, h) else c + verify.flint.arb(0, R.lower()) for h, c in enumerate(C[g])] for g in m])
     found = [list(row) for row in C]
     for g, h in ((g, h) for g in m for h in m if q.others[g][h] and not fixed(g, h)):
         weight = q.sizes[g] * q.others[g][h] * (bend[g][h] if g == h else bend[g][h] + bend[h][g])
         far = (2 * spare / weight).sqrt() if weight > 0 else R
         if not far < R:
             return None
-        found[g][h] += flint.arb(0, far.upper())
+        found[g][h] += verify.flint.arb(0, far.upper())
     return found
 
 
@@ -253,7 +295,7 @@ def geometry(data: Any, claim: str, groups: Any, rank: Any = None) -> Outcome:
     """
     q = Further(_entry(data, "question", dict))
     C, mu, n = (
-        point_of(q, _entry(data, "point", dict))[0],
+        verify.point_of(q, _entry(data, "point", dict))[0],
         [_ball(x) for x in _numbers(_entry(data, "dual", dict), "mu", len(q.p))],
         q.sizes,
     )
@@ -277,7 +319,7 @@ def geometry(data: Any, claim: str, groups: Any, rank: Any = None) -> Outcome:
     def fixed(g: int, h: int) -> bool:
         return g in place and place[g] == place.get(h)
 
-    undecided = None if flint.ctx.prec < ENOUGH else False
+    undecided = None if verify.flint.ctx.prec < ENOUGH else False
     C, curved = [[_ball(1) if fixed(g, h) else c for h, c in enumerate(C[g])] for g in q.m], q.bend(C)
     if not all(curved[g][h] > 0 for g in q.m for h in q.m if q.others[g][h]):
         return said, False, "the loss is not known to be strictly convex"
@@ -316,7 +358,7 @@ def of_optimum(data: Any, claim: str, *given: Any) -> Outcome:
     """A claim about the least loss."""
     if claim in ("groups", "rank"):
         return geometry(data, claim, *given)
-    return optimum(data, claim, given[0] if given else "0", Further)
+    return verify.optimum(data, claim, given[0] if given else "0", Further)
 
 
 OPTIMUM = {
@@ -327,26 +369,27 @@ OPTIMUM = {
     "groups": "groups",
     "rank": "groups rank",
 }
-KINDS_TOO: Kinds = {
+KINDS_TOO: verify.Kinds = {
     "optimum": (of_optimum, OPTIMUM),
-    "threshold": (partial(threshold, made=Further), KINDS["threshold"][1]),
+    "threshold": (partial(verify.threshold, made=Further), verify.KINDS["threshold"][1]),
+    "sides": (partial(verify.optimum, made=Sides), {"value": "at_most", "bound": "at_least"}),
 }
 
 
 def check_all(text: str | bytes) -> list[Outcome]:
     """All claims of a proof of either format, those that stand under the key ``further``, too."""
     try:
-        data = json.loads(text) if len(text) <= MOST_BYTES else None
+        data = json.loads(text) if len(text) <= verify.MOST_BYTES else None
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict) or type(data.get("further")) is not list or type(data.get("claims")) is not list:
-        return check(text, {FORMAT: KINDS, FURTHER: KINDS_TOO})
-    _need(data.get("format") in (FORMAT, FURTHER), f"format {data.get('format')!r:.40} is not known")
+        return verify.check(text, {verify.FORMAT: verify.KINDS, FURTHER: KINDS_TOO})
+    _need(data.get("format") in (verify.FORMAT, FURTHER), f"format {data.get('format')!r:.40} is not known")
     joined = {**data, "format": FURTHER, "claims": [*data["claims"], *data["further"]]}
-    return check(json.dumps(joined), {FURTHER: KINDS_TOO})
+    return verify.check(json.dumps(joined), {FURTHER: KINDS_TOO})
 
 
 if __name__ == "__main__":
-    results = [(path, *verify(path, check_all)) for path in sys.argv[1:]]
-    sys.stdout.writelines(f"{told(path, wrong, outcomes)}\n" for path, _, wrong, outcomes in results)
+    results = [(path, *verify.verify(path, check_all)) for path in sys.argv[1:]]
+    sys.stdout.writelines(f"{verify.told(path, wrong, outcomes)}\n" for path, _, wrong, outcomes in results)
     sys.exit(max((code for _, code, _, _ in results), default=2))

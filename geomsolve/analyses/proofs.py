@@ -23,12 +23,15 @@ from geomsolve import verify, verify_further
 from geomsolve._version import __version__
 from geomsolve.analyses.advise import AdviseReport
 from geomsolve.analyses.changes import changed
+from geomsolve.analyses.crossmodal_report import CrossmodalReport
 from geomsolve.analyses.design_report import DesignReport
 from geomsolve.analyses.elimination import eliminate, exact, in_fractions, target
 from geomsolve.analyses.exactly import enclose
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.analyses.merging import best_geometry
 from geomsolve.analyses.named import loss_of
+from geomsolve.analyses.proof_texts import CEILING, ROOM, decimals, known_loss, rounded
+from geomsolve.analyses.proofs_of_sides import of_sides
 from geomsolve.analyses.realizable import weighting_of
 from geomsolve.analyses.realizable_report import RealizableReport
 from geomsolve.analyses.threshold import Path, path_over
@@ -45,18 +48,13 @@ from geomsolve.proof.collapse import has_majority
 from geomsolve.questions.advise import Advise
 from geomsolve.questions.base import Problem
 from geomsolve.questions.classes import ClassProblem
+from geomsolve.questions.crossmodal import Crossmodal
 from geomsolve.questions.design import Design
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.realizable import Realizable
 from geomsolve.questions.spelled import command_line
 from geomsolve.questions.threshold import Threshold
 from geomsolve.report import Report
-
-ROOM = 1e-11
-"""Nats, relative to a loss above 1, by which a claimed bound stays below the one found, for rounding."""
-
-CEILING = 1e-13
-"""The same for a claimed value: rounding of a sum."""
 
 DIGITS = 12
 """Decimals of a threshold that are enclosed unless others are asked for; double precision gives no more."""
@@ -71,11 +69,6 @@ MOST = 1000
 """Distinct proportions up to which a proof is written: checking costs their cube."""
 
 
-def decimals(values: FloatArray) -> Any:
-    """Arrays of doubles as decimals in quotes, in lists."""
-    return [decimals(row) for row in values] if values.ndim else format(Decimal(repr(float(values))), "f")
-
-
 def standing_alone(report: Report, problem: Problem, digits: int | None = None) -> str:
     """The proof of a report as the content of a file; InputError for ``proof`` where none is written.
 
@@ -87,6 +80,8 @@ def standing_alone(report: Report, problem: Problem, digits: int | None = None) 
         return as_text(of_threshold(report, problem, digits or DIGITS))
     if isinstance(report, RealizableReport) and isinstance(problem, Realizable):
         return as_text(of_target(report, problem))
+    if isinstance(report, CrossmodalReport) and isinstance(problem, Crossmodal):
+        return as_text(of_sides(report, problem))
     if isinstance(report, DesignReport) and isinstance(problem, Design):
         return as_text(of_design(report, problem))
     if isinstance(report, AdviseReport) and isinstance(problem, Advise):
@@ -101,19 +96,6 @@ def as_text(proof: dict[str, Any]) -> str:
     core = known and (loss is None or loss["name"] in verify.TAKES) and not {"anchor", "compared"} & {*classes[0]}
     head = {"format": verify.FORMAT if core else verify_further.FURTHER, "written_by": f"geomsolve {__version__}"}
     return json.dumps({**head, **proof}, indent=1, ensure_ascii=False) + "\n"
-
-
-def known_loss(loss: Loss) -> dict[str, Any]:
-    """The loss as a proof states it, numbers of each class as tuples; InputError where there is no proof of it."""
-    parameters = loss.in_proofs
-    if parameters is None:
-        raise InputError(
-            f"no proof that stands alone is written for this form of {loss.name}; docs/proofs.md lists the losses and "
-            "forms that have one. Leave this out",
-            field="proof",
-        )
-    written = {key: exact(x) if type(x) in (int, float) else x for key, x in parameters.items()}
-    return {"name": loss.name, **written}
 
 
 def classes_of(
@@ -279,11 +261,6 @@ def bounds(
         share = np.divide(minorant.slope, mass, out=np.zeros_like(mass), where=mass > 0)
         dual["shares"] = decimals(np.clip(share, 0.0, 1.0))
     return dual, low, rounded(value + CEILING * room, ROUND_CEILING)
-
-
-def rounded(x: float, way: str) -> str:
-    """Twelve decimals, rounded ``way``."""
-    return format(Decimal(repr(float(x))).quantize(Decimal("1e-12"), rounding=way), "f")
 
 
 def of_threshold(report: ThresholdReport, problem: Threshold, digits: int) -> dict[str, Any]:

@@ -63,6 +63,11 @@ class PairLoss(Choice):
         """What a modality gap costs in nats that is forced on ``pairs``, all different, where there is a formula."""
         return None
 
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        """The parameters under which ``verify_further.py`` knows the loss by its name; None where it does not."""
+        return None
+
     def notes(self) -> tuple[str, ...]:
         """What a user should know about parameters that may not mean what was meant."""
         return ()

@@ -11,7 +11,7 @@ Symbols: pi, p, q ``joint``, tau ``temperature``, B ``batch``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,6 +40,10 @@ class Clip(PairLoss):
     @property
     def draws_batches(self) -> bool:
         return self.batch is not None
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {"temperature": self.temperature} if self.batch is None else None
 
     def gap_price(self, pairs: int, gap: float) -> float | None:
         """The gap scales the margin between own and other cosines: n/(n - 1) (1 - g^2/4)."""

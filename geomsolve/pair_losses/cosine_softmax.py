@@ -11,7 +11,7 @@ Symbols: pi, p ``joint``, tau ``temperature``, m ``margin``, r ``prior``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,6 +54,10 @@ class CosineSoftmax(PairLoss):
     def merges(self) -> bool:
         """With a margin a class is told from another that has the same features."""
         return self.margin == 0
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return self.parameters()
 
     def objective(self, joint: Joint) -> CrossObjective:
         scale, paired, margin = 1 / self.temperature, joint.paired, self.margin

@@ -17,7 +17,7 @@ Symbols: pi, p, q ``joint``, tau ``temperature``, B ``batch``, nu ``far``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -46,6 +46,10 @@ class Siglip(PairLoss):
 
     def among(self, joint: Joint) -> Self:
         return self if self.batch is not None else self.replace(batch=self._pairs(joint))
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return self.parameters()
 
     def notes(self) -> tuple[str, ...]:
         if self.bias < 1:

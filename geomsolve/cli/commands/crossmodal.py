@@ -12,12 +12,14 @@ from rich.text import Text
 
 from geomsolve.analyses.crossmodal import crossmodal
 from geomsolve.analyses.crossmodal_report import CrossmodalReport
+from geomsolve.cli.answers import proof_files
 from geomsolve.cli.options import (
     Command,
     class_options,
     output_options,
     pair_loss_options,
     pair_options,
+    proof_option,
     solver_options,
     split_pair_loss,
 )
@@ -49,7 +51,8 @@ LOGGED = 256
 @click.option("--gap", type=float, metavar="G", help="A modality gap to force, 0 to 2: what does it cost?")
 @click.option("--full", is_flag=True, help="JSON holds every cosine, however many points there are.")
 @output_options
-def command(output: Output, **flags: Any) -> int:
+@proof_option
+def command(output: Output, proof: str | None = None, **flags: Any) -> int:
     """How do two encoders arrange images and texts, and do the two sides coincide?
 
     Answers for CLIP, SigLIP and cosine classifiers which angles an image has to its own text and to the others, how
@@ -59,7 +62,8 @@ def command(output: Output, **flags: Any) -> int:
     """
     problem = Crossmodal(**split_pair_loss(flags))
     output.notify(problem)
-    return output.deliver(crossmodal(problem), show)
+    report = crossmodal(problem)
+    return output.deliver(report, show, files=proof_files(proof, report, problem))
 
 
 def show(report: CrossmodalReport, screen: Console, *, quiet: bool) -> None:

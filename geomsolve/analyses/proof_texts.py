@@ -1,0 +1,41 @@
+"""Numbers and losses as proofs that stand alone state them: decimals in quotes, which are exact."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from geomsolve.analyses.elimination import exact
+from geomsolve.errors import InputError
+from geomsolve.gram.types import FloatArray
+from geomsolve.losses import Loss
+from geomsolve.pair_losses import PairLoss
+
+ROOM = 1e-11
+"""Nats, relative to a loss above 1, by which a claimed bound stays below the one found, for rounding."""
+
+CEILING = 1e-13
+"""The same for a claimed value: rounding of a sum."""
+
+
+def decimals(values: FloatArray) -> Any:
+    """Arrays of doubles as decimals in quotes, in lists."""
+    return [decimals(row) for row in values] if values.ndim else format(Decimal(repr(float(values))), "f")
+
+
+def known_loss(loss: Loss | PairLoss) -> dict[str, Any]:
+    """The loss as a proof states it, numbers of each class as tuples; InputError where there is no proof of it."""
+    parameters = loss.in_proofs
+    if parameters is None:
+        raise InputError(
+            f"no proof that stands alone is written for this form of {loss.name}; docs/proofs.md lists the losses and "
+            "forms that have one. Leave this out",
+            field="proof",
+        )
+    written = {key: exact(x) if type(x) in (int, float) else x for key, x in parameters.items()}
+    return {"name": loss.name, **written}
+
+
+def rounded(x: float, way: str) -> str:
+    """Twelve decimals, rounded ``way``."""
+    return format(Decimal(repr(float(x))).quantize(Decimal("1e-12"), rounding=way), "f")
