@@ -1,4 +1,4 @@
-"""Checks further proofs, of the format geomsolve-proof/2, with ``verify.py`` and nothing else of geomsolve.
+"""Checks further proofs, of the format geomsolve-proof/2, with ``verify.py`` (``verify_codes.py``) and nothing else.
 
     python -m geomsolve.verify_further FILE...       the same exit codes; files of the format 1 are checked as there
 
@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from geomsolve import verify
+from geomsolve import verify, verify_codes
 from geomsolve.verify import PAIRS, Balls, Classes, Outcome, _ball, _dot, _entry, _need, _number, _numbers, below, dual
 
 FURTHER = "geomsolve-proof/2"
@@ -372,6 +372,7 @@ OPTIMUM = {
 KINDS_TOO: verify.Kinds = {
     "optimum": (of_optimum, OPTIMUM),
     "threshold": (partial(verify.threshold, made=Further), verify.KINDS["threshold"][1]),
+    **verify_codes.KINDS,
     "sides": (partial(verify.optimum, made=Sides), {"value": "at_most", "bound": "at_least"}),
 }
 

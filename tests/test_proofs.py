@@ -506,7 +506,7 @@ def test_the_checker_is_one_file_that_knows_nothing_of_geomsolve():
     text, further = FILE.read_text(), Path(verify_further.__file__).read_text()
     assert max(text.count("\n"), further.count("\n")) <= 400
     ours = [line for line in further.splitlines() if re.match("(from|import) geomsolve", line)]
-    assert all(line == "from geomsolve import verify" or line.startswith("from geomsolve.verify ") for line in ours)
+    assert all(re.match(r"from geomsolve( import verify(, verify_codes)?$|\.verify import )", line) for line in ours)
     known = {node.names[0].name.split(".")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import)}
     known |= {node.module.split(".")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
     assert known <= set(sys.stdlib_module_names)
@@ -703,3 +703,43 @@ def test_a_problem_file_names_its_proof(run, tmp_path):
     assert done.code == 2
     assert f"{path}:4:" in done.stderr
     assert not (tmp_path / "r.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("classes", "dim", "bound"), [(3, 2, -1 / 2), (6, 3, 0), (12, 3, 5**-0.5), (27, 6, 1 / 4), (5, 2, 0.30901699437)]
+)
+def test_points_are_as_far_apart_as_proven(run, tmp_path, classes, dim, bound):
+    """Regular simplex, octahedron, icosahedron, 27 lines, pentagon are optimal; a bound above that is refused."""
+    proof = written(run, tmp_path, "capacity", "--classes", classes, "--dim", dim)
+    assert holds(proof)
+    high, low = (proof["claims"][k] for k in (0, 1))
+    assert bound - 1e-4 < float(Fraction(low["at_least"])) <= bound + 1e-15 < float(high["at_most"]) < bound + 1e-9
+    for other in (f"{bound + 1e-6:.9f}", "0.9"):
+        assert rejected({**proof, "claims": [{**low, "at_least": other}]})
+    assert rejected({**proof, "claims": [{**high, "at_most": f"{bound - 1e-9:.12f}"}]})
+
+
+@pytest.mark.slow
+def test_one_digit_that_makes_a_claim_about_spacing_false_is_found(run, tmp_path):
+    """Of the icosahedron; a polynomial is false that is too large at 1 or above 0 at some cosine."""
+    proof = written(run, tmp_path, "capacity", "--classes", 12, "--dim", 3)
+    rng = random.Random(6)
+    t = np.linspace(-1, float(proof["claims"][1]["at_least"]), 20001)
+    legendre = np.polynomial.legendre.Legendre
+
+    def largest_is_false(other):
+        points = np.array([[float(x) for x in row] for row in other["points"]])
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+        return np.triu(points @ points.T, 1).max() > float(other["claims"][0]["at_most"]) + 1e-14
+
+    def bound_is_false(other):
+        return float(other["claims"][1]["at_least"]) > 5**-0.5
+
+    def polynomial_is_false(other):
+        f = [1.0, *map(float, other["polynomial"])]
+        return sum(f) > 12 + 1e-12 or min(f) < 0 or legendre(f)(t).max() > 1e-12
+
+    cases = [("points", largest_is_false), ("polynomial", polynomial_is_false)]
+    for within, is_false in [((name,), is_false) for name, is_false in cases] + [(("claims", 1), bound_is_false)]:
+        assert not is_false(proof)
+        assert all(map(rejected, made_false(proof, within, is_false, rng))), within

@@ -22,6 +22,7 @@ import numpy as np
 from geomsolve import verify, verify_further
 from geomsolve._version import __version__
 from geomsolve.analyses.advise import AdviseReport
+from geomsolve.analyses.capacity import CapacityReport
 from geomsolve.analyses.changes import changed
 from geomsolve.analyses.crossmodal_report import CrossmodalReport
 from geomsolve.analyses.design_report import DesignReport
@@ -32,6 +33,7 @@ from geomsolve.analyses.merging import best_geometry
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.proof_texts import CEILING, ROOM, decimals, known_loss, rounded
 from geomsolve.analyses.proofs_of_sides import of_sides
+from geomsolve.analyses.proofs_of_spacing import of_spacing
 from geomsolve.analyses.realizable import weighting_of
 from geomsolve.analyses.realizable_report import RealizableReport
 from geomsolve.analyses.threshold import Path, path_over
@@ -47,6 +49,7 @@ from geomsolve.proof.certificate import collapse_blocks, collapse_is_optimal, du
 from geomsolve.proof.collapse import has_majority
 from geomsolve.questions.advise import Advise
 from geomsolve.questions.base import Problem
+from geomsolve.questions.capacity import Capacity
 from geomsolve.questions.classes import ClassProblem
 from geomsolve.questions.crossmodal import Crossmodal
 from geomsolve.questions.design import Design
@@ -80,6 +83,8 @@ def standing_alone(report: Report, problem: Problem, digits: int | None = None) 
         return as_text(of_threshold(report, problem, digits or DIGITS))
     if isinstance(report, RealizableReport) and isinstance(problem, Realizable):
         return as_text(of_target(report, problem))
+    if isinstance(report, CapacityReport) and isinstance(problem, Capacity):
+        return as_text(of_spacing(report, problem))
     if isinstance(report, CrossmodalReport) and isinstance(problem, Crossmodal):
         return as_text(of_sides(report, problem))
     if isinstance(report, DesignReport) and isinstance(problem, Design):
@@ -93,7 +98,8 @@ def as_text(proof: dict[str, Any]) -> str:
     """A proof as JSON, one entry a line, of the first format that knows its loss."""
     loss, classes = proof["question"].get("loss"), proof["question"].get("classes", [{}])
     known = loss is None or {*loss} <= {"name", *verify.TAKES.get(loss["name"], "").split()}
-    core = known and (loss is None or loss["name"] in verify.TAKES) and not {"anchor", "compared"} & {*classes[0]}
+    named = loss is None or (loss["name"] in verify.TAKES and not {"anchor", "compared"} & {*classes[0]})
+    core = known and named and proof["kind"] in verify.KINDS
     head = {"format": verify.FORMAT if core else verify_further.FURTHER, "written_by": f"geomsolve {__version__}"}
     return json.dumps({**head, **proof}, indent=1, ensure_ascii=False) + "\n"
 

@@ -10,7 +10,8 @@ from rich.table import Table
 
 from geomsolve.analyses.capacity import CapacityReport, capacity
 from geomsolve.analyses.packing import PackingReport
-from geomsolve.cli.options import Command, output_options
+from geomsolve.cli.answers import proof_files
+from geomsolve.cli.options import Command, output_options, proof_option
 from geomsolve.cli.output import Output
 from geomsolve.cli.progress import counting
 from geomsolve.cli.render import cosine_grid
@@ -30,7 +31,8 @@ SHOWN = 12
 @click.option("--seed", type=int, default=0, metavar="N", help="Seed of the random starts (default 0).")
 @click.option("--full", is_flag=True, help="JSON holds the Gram matrix for any number of classes (else up to 64).")
 @output_options
-def command(output: Output, **flags: Any) -> int:
+@proof_option
+def command(output: Output, proof: str | None = None, **flags: Any) -> int:
     """How far apart can K classes be in D dimensions?
 
     Prints the largest angle that all class means can keep from each other on the unit sphere, and the bound that no
@@ -40,7 +42,7 @@ def command(output: Output, **flags: Any) -> int:
     problem = Capacity(**flags)
     with counting("searching", quiet=output.quiet) as tell:
         report = capacity(problem, progress=tell)
-    return output.deliver(report, show)
+    return output.deliver(report, show, files=proof_files(proof, report, problem))
 
 
 def show(report: CapacityReport | PackingReport, screen: Console, *, quiet: bool) -> None:
