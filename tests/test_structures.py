@@ -127,8 +127,8 @@ def test_siblings_merge_from_the_threshold_on(upper):
 
 
 def test_the_lowest_groups_of_a_deep_tree_merge_from_a_share_on(run):
-    """With next to no weight at the top, 2 x 2 x 2 is a tree of 4 groups of 2: (1 - x) / (1 + 3 x), x = e^{-4/3} at tau 1.
-    With some weight there, both sides of the threshold are solved."""
+    """With hardly any weight at the top, 2 x 2 x 2 is a tree of 4 groups of 2: (1 - x) / (1 + 3 x), x = e^{-4/3}.  With
+    some weight there, both sides of the threshold are solved."""
     x = np.exp(-4 / 3)
     asked = {"weighting": "hierarchy", "labels": "tree:2x2x2", "temperature": 1.0}
     plain = solve(Realizable(level_weights=[1e-10, 0.5, 0.5], **asked))
