@@ -323,3 +323,14 @@ def test_command_says_it_in_words_and_json(run):
     x = brentq(lambda x: 0.9 * x / 2 * ((0.9 * x + 0.1) / (0.9 + 0.1 * x) + 1) - 0.1, 1e-6, 1, xtol=1e-15)
     assert answer["threshold"]["value"] == pytest.approx(-2 / log(x), rel=1e-9)
     assert answer["merging"] == [["2", "3"]]
+
+
+@pytest.mark.slow
+def test_digits_that_are_printed_are_sure(run):
+    """Full collapse is a root of an eigenvalue, to ten digits; mergers before it are decided on solved geometries."""
+    asked = ("threshold", "--counts", "100,20,5,5,1,1", "--loss", "infonce", "--sampling", "supervised")
+    shown = run(*asked).stdout
+    answer = run(*asked, "--json").json
+    partial, full = answer["path"][1:-1], answer["threshold"]["value"]
+    assert re.search(rf"^ +{full:.10g} +2, 3, 4, 5 and 6", shown, re.MULTILINE)
+    assert all(re.search(rf"^ +{stage['from']:.6g} +\w+", shown, re.MULTILINE) for stage in partial)

@@ -51,6 +51,9 @@ PATHS = (*NOUNS, "bias", "noise", "classes")
 EXACT = 10
 """Digits of a threshold that are sure without a proof in more precision."""
 
+SAME = 1e-6
+"""Relative distance within which a merger of all smaller classes is full collapse, whose place is known better."""
+
 
 @click.command("threshold", cls=Command, epilog="Example: geomsolve threshold --props 0.9,0.06,0.04 --over temperature")
 @class_options
@@ -198,8 +201,11 @@ def stages(report: ThresholdReport) -> Table:
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
     table.add_column(f"from {NOUNS[report.over]}", justify="right")
     table.add_column("classes that share a point")
+    full = [change["value"] for change in report.changes]
     for stage in report.path or []:
-        start = "(start)" if stage["from"] is None else shown(report, stage["from"], EXACT)
+        begins = stage["from"]
+        near = [value for value in full if begins is not None and abs(value - begins) <= SAME * value]
+        start = "(start)" if begins is None else shown(report, near[0], EXACT) if near else shown(report, begins)
         groups = "; ".join(listing(group, 12) for group in stage["groups"])
         table.add_row(start, groups or "none found")
     return table
@@ -212,17 +218,22 @@ def how_sure(report: ThresholdReport) -> str:
     if report.over in ("batch", "negatives"):
         exact = "Every whole number up to 256 is decided, and beyond that the change is bracketed"
     else:
-        exact = "Every value is exact to ten digits"
+        exact = "Full collapse is located to ten digits"
     proof = (
-        f"{exact}: on one side it is proven that no geometry is better than the collapse, on the other that there is a "
-        "better one (the sign of an eigenvalue tells)."
+        ""
+        if report.threshold is None
+        else (
+            f"{exact}: on one side it is proven that no geometry is better than the collapse, on the other that "
+            "there is a better one (the sign of an eigenvalue tells)."
+        )
     )
     if report.path is not None:
         proof += (
-            " Which classes share a point in between is proven in the same way at the places looked at; what begins "
-            "and ends between two of them is not seen."
+            " Which classes share a point in between was suggested by solving and decided in the same way, to about "
+            "six digits; what begins and ends between two places looked at is not seen."
         )
     kept, others = holds_for(report.assumption or "")
+    proof = proof.strip()
     return f"{proof} All this is{kept}.{others}" if kept else proof
 
 
