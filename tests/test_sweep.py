@@ -237,7 +237,7 @@ def test_a_budget_along_one_number_and_two_parameters_of_one_form():
         (("--props", ".7,.2,.1", "--over", "regularise=.1,.2"), "give the classes by counts"),
         (("--counts", "5,2", "--over", "temperature=.1,.2"), "has no temperature"),
         (("--counts", "5,2", "--over", "constraint=0,2"), "or one number for both"),
-        (("--counts", "5,2", "--over", "regularise=.1,.2", "--slack", "1e-4"), "not worked out for classifiers"),
+        (("--counts", "5,2", "--over", "regularise=.1,.2", "--slack", "1e-4"), "lengths are free here"),
         (("--counts", "5,2", "--over", "dim=1,2"), "in fewer dimensions"),
         (("--counts", "5,2", "--over", "smoothing=.1,.2"), "do not depend on this"),
     ],
