@@ -585,7 +585,7 @@ def test_a_set_of_points_serves_labels_and_latents(run):
 
 def test_a_new_set_of_points_is_known_everywhere(run, monkeypatch):
     monkeypatch.setattr(generators, "GENERATORS", dict(generators.GENERATORS))
-    monkeypatch.setattr("geomsolve.cli.commands.list.GENERATORS", generators.GENERATORS)
+    monkeypatch.setattr("geomsolve.reading.structures.GENERATORS", generators.GENERATORS)
     generators.register(
         generators.Generator("cross", "cross:2", "both ends of every axis", lambda parts, seed: cross(int(parts[0])))
     )
