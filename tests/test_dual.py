@@ -19,6 +19,7 @@ from geomsolve.solvers import newton
 from geomsolve.solvers.choose import solve_objective
 from geomsolve.solvers.conic import solve_conic
 from geomsolve.solvers.dual import solve_dual, start
+from geomsolve.solvers.gmres import gmres
 from geomsolve.solvers.manifold import solve_manifold
 from geomsolve.solvers.newton import Newton
 
@@ -127,6 +128,20 @@ def test_gmres_and_single_precision_change_nothing(monkeypatch, direct, single, 
             patch.setattr(newton, "BLOCK", 8)  # and more than one block of rows
             found = solve_dual(f, CLASSES).cosines
         np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(("dtype", "digits"), [(np.float64, 1e-9), (np.float32, 1e-3)])
+def test_gmres_solves_or_says_that_it_did_not(dtype, digits, rng):
+    near = np.eye(200) + rng.standard_normal((200, 200)) / 60
+    far = rng.standard_normal((200, 200))
+    right = rng.standard_normal(200)
+    found, converged = gmres(near.astype(dtype).__matmul__, right.astype(dtype), 1e-10)
+    assert converged
+    np.testing.assert_allclose(found, np.linalg.solve(near, right), atol=digits)
+    found, converged = gmres(far.astype(dtype).__matmul__, right.astype(dtype), 1e-10)
+    assert not converged
+    assert np.linalg.norm(right - far @ found) < np.linalg.norm(right)
+    assert not gmres(far.__matmul__, np.zeros(200), 1e-10)[0].any()
 
 
 def test_where_every_force_vanishes_the_cosines_follow():

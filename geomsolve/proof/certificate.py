@@ -43,6 +43,9 @@ ROUNDS = 12
 PROJECTIONS = 3
 """Minorants tried whose S is a projection, diagonal and all, in each metric."""
 
+REACH = 10.0
+"""Gap, relative to what is tolerated, down from which projections are tried: they seldom gain more."""
+
 NEARLY = 0.1
 """What is added to G where it is a metric; its eigenvalues are 1 in the mean."""
 
@@ -201,7 +204,8 @@ def tighten(objective: Objective, orbits: Orbits, cosines: FloatArray, certifica
         best = min(best, trial, key=lambda c: c.gap)
         if not progress:
             break
-    return best if best.certified else projected(objective, orbits, cosines, best)
+    within = best.gap <= REACH * best.tolerance * max(best.unit, abs(best.value))
+    return projected(objective, orbits, cosines, best) if within and not best.certified else best
 
 
 def projected(objective: Objective, orbits: Orbits, cosines: FloatArray, certificate: Certificate) -> Certificate:

@@ -65,7 +65,7 @@ BALANCED = 1e-2
 SETTLED = 1e-10
 """Relative decrease of F that ends a search in limited dimension, whose local minima differ by far more."""
 
-HOPELESS = 1e6
+HOPELESS = 1e4
 """Ratio of the tangent's gap to that wanted, from which on no other minorant is tried."""
 
 NOISE = 1e3 * float(np.finfo(float).eps)

@@ -12,7 +12,6 @@ Symbols: U ``roots``, C ``cosines``, Phi ``forces``, log(Psi/Phi) ``mismatch``, 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,11 +21,15 @@ import numpy as np
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import BoolArray, FloatArray, IntArray
 from geomsolve.objectives.base import Objective, RowCurvature
+from geomsolve.solvers.gmres import gmres
 
 SOLVED = 1e-12
 """Largest relative residual at which Newton's method stops."""
 
-DIRECT = 1000
+FORCING = 0.01
+"""What GMRES may leave of the right side, relative to the residual of the state."""
+
+DIRECT = 600
 """Unknowns up to which the Newton system is factorised; beyond, GMRES."""
 
 SINGLE = 2000
@@ -351,12 +354,8 @@ def solved(matrix: FloatArray, right: FloatArray, residual: float) -> FloatArray
 
 
 def krylov(apply: Callable[[FloatArray], FloatArray], right: FloatArray, residual: float) -> tuple[FloatArray, bool]:
-    """GMRES on a linear map, and whether it converged."""
-    linalg = importlib.import_module("scipy.sparse.linalg")
-    goal = min(1e-3, max(1e-10, 0.1 * residual))
-    operator = linalg.LinearOperator((right.size, right.size), matvec=apply, dtype=right.dtype)
-    found, failed = linalg.gmres(operator, right, rtol=goal, atol=0.0, restart=50, maxiter=2)
-    return np.asarray(found, dtype=np.float64), not failed
+    """GMRES on a linear map, as exactly as a step from ``residual`` needs it, and whether it got there."""
+    return gmres(apply, right, min(1e-3, max(1e-10, FORCING * residual)))
 
 
 def newton(state: State) -> tuple[State, int]:
