@@ -365,6 +365,15 @@ class TestKilled:
         assert out.read_bytes().endswith(b"\n")
         assert rows_of(out)
 
+    def test_interrupt_while_workers_start_is_one_line(self, source, tmp_path):
+        batch = start(source, "--out", tmp_path / "out.jsonl", "--jobs", 2)
+        while not descendants(batch.pid):
+            time.sleep(0.005)
+        os.killpg(batch.pid, signal.SIGINT)
+        _, errors = batch.communicate(timeout=60)
+        assert batch.returncode == 130
+        assert errors.strip() == "Error: interrupted"
+
     def test_workers_end_with_a_killed_batch(self, source, tmp_path):
         out = tmp_path / "out.jsonl"
         batch = start(source, "--out", out, "--jobs", 2)
