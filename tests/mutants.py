@@ -22,6 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 ROOMS = ("proof", "gram", "objectives")
 EXPLAINED = Path(__file__).with_suffix(".txt")
+DEFINITIONS = [str(ROOT / "tests" / "test_losses.py")]
+"""Where objectives are held against the definitions of the losses."""
 SECONDS = 120
 """Processor time after which a mutant that loops has been noticed."""
 
@@ -84,7 +86,7 @@ def tests_of(path: Path) -> list[str]:
     for wanted in (f"{module} import", f"{module.rsplit('.', 1)[0]}."):
         chosen = [str(test) for test, text in files.items() if f"from {wanted}" in text]
         if chosen:
-            return chosen
+            return sorted({*chosen, *DEFINITIONS} if "objectives" in path.parts else chosen)
     return []
 
 

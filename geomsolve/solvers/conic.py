@@ -82,12 +82,9 @@ def build(cp: Any, form: ConeForm, orbits: Orbits, nonnegative: bool = False) ->
         log_sums = cp.Variable(rows, name="logs")
         offset = np.flatnonzero(np.isfinite(logs.log_offset))
         row = np.concatenate([logs.row, offset])
-        entries = cp.hstack(
-            [
-                logs.scale * (cp.vec(cosines, order="C")[logs.g * m + logs.h] - 1) + logs.log_weight,
-                logs.log_offset[offset],
-            ]
-        )
+        entries = logs.scale * (cp.vec(cosines, order="C")[logs.g * m + logs.h] - 1) + logs.log_weight
+        if offset.size:  # cvxpy 1.6 takes no empty part
+            entries = cp.hstack([entries, logs.log_offset[offset]])
         weights = cp.Variable(row.size, name="weights")
         gather = importlib.import_module("scipy.sparse").csr_matrix(
             (np.ones(row.size), (row, np.arange(row.size))), shape=(rows, row.size)
