@@ -25,7 +25,7 @@ def test_the_published_start_of_siglip_parts_at_22040_pairs(run):
     assert root == pytest.approx(22_039.4626, abs=1e-4)
     assert found["exact"] == pytest.approx(root, abs=1e-6)
     text = run("threshold", "--loss", "siglip", "-t", 0.1, "--bias", -10, "--over", "classes").stdout
-    assert text.startswith("Up to 22,039 classes, images and texts coincide")
+    assert text.startswith("Under siglip, images and texts coincide, at the corners of a regular simplex, up to 22,039")
     assert "22039.4626" in text
 
 
@@ -154,3 +154,30 @@ def test_sweeps_of_two_sides(run, tmp_path):
     assert (wrong.code, wrong.stdout) == (2, "")
     assert "--over: the loss clip has no bias to go over" in wrong.stderr
     assert "--over: noise" in run("sweep", "--loss", "clip", "--props", ".5,.5", "--over", "noise=0,2").stderr
+
+
+@pytest.mark.parametrize("classes", [4, 8])
+def test_pairs_that_can_be_expressed_leave_open_whether_sides_coincide(classes):
+    """Up to K / ((K-1) log(1 + K (1-eta)/eta)) unit vectors have the ideal logits: one change, no state of rounding."""
+    eta = 0.1
+    tau = classes / ((classes - 1) * np.log(1 + classes * (1 - eta) / eta))
+    props = [1 / classes] * classes
+    found = solve(ThresholdCrossmodal(props=props, noise=eta, loss="clip", over="temperature"))
+    assert [(c["before"], c["after"]) for c in found.changes] == [("tied", "regular simplex")]
+    assert found.changes[0]["value"] == pytest.approx(tau, rel=1e-9)
+    assert [stage["open"] for stage in found.path] == [True, False]
+    # below: partners at cosine 1 have the loss of free logits, minus the mutual information, and so have partners at .5
+    pairs = np.full((classes, classes), eta / classes**2) + np.eye(classes) * (1 - eta) / classes
+    floor = -np.sum(pairs * np.log(pairs * classes**2))
+    for own in (1.0, 0.5):
+        logits = (own + (1 - np.eye(classes)) * -0.5 * classes / (classes - 1)) / (0.5 * tau)
+        rows = logits - np.log(np.mean(np.exp(logits), axis=1))[:, None]
+        assert -np.sum(pairs * rows) == pytest.approx(floor, abs=1e-12)
+
+
+def test_noise_up_to_which_pairs_are_expressed():
+    """At temperature t the noise solves the same formula."""
+    eta = brentq(lambda e: 8 / (7 * np.log(1 + 8 * (1 - e) / e)) - 0.2, 1e-9, 0.5, xtol=1e-15)
+    found = solve(ThresholdCrossmodal(props=[1 / 8] * 8, loss="clip", temperature=0.2, over="noise"))
+    assert [(c["before"], c["after"]) for c in found.changes] == [("regular simplex", "tied")]
+    assert found.changes[0]["value"] == pytest.approx(eta, rel=1e-7)

@@ -26,7 +26,7 @@ from geomsolve.analyses.threshold_crossmodal_report import UNITS, ThresholdCross
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.simplex import simplex_cosine
-from geomsolve.objectives.cross import CrossObjective, Joint
+from geomsolve.objectives.cross import Joint
 from geomsolve.objectives.expectation import COLDEST
 from geomsolve.objectives.tied import can_be_tied, tied_cross, tied_orbits
 from geomsolve.pair_losses import PairLoss
@@ -54,8 +54,14 @@ NOISE_ODDS = (1e-6, 1e6)
 CLOSE = 1e-11
 """How near the program of one side must come to the optimum, in eigenvalues, for its sides to coincide there."""
 
-BRIEF = 1e-8
+BRIEF = 1e-7
 """States that last for less than this part of the path are rounding between two others."""
+
+EXPRESSED = "expressed"
+"""The state 'tied', where the loss is that of free logits, and points that do not coincide have it, too."""
+
+SAME_LOGIT = 1e-12
+"""Part of the largest difference of logits that is rounding."""
 
 UNKNOWN = "not settled"
 """The state where forces cancel to their rounding."""
@@ -68,7 +74,7 @@ SIMPLEX = 1e-7
 class SidesPath:
     """``at(x)`` is the problem at x and ``value(x)`` x as a user states it; ``current``, its x as given, or None."""
 
-    at: Callable[[float], tuple[CrossObjective, Joint]]
+    at: Callable[[float], tuple[PairLoss, Joint]]
     value: Callable[[float], float]
     scan: tuple[float, ...]
     current: float | None
@@ -91,9 +97,8 @@ def path_of(problem: ThresholdCrossmodal, loss: PairLoss) -> SidesPath:
             raise InputError("noise is for classes; pairs have their weights as given", field="over")
         orbits = Orbits.of(problem.proportions, problem.class_counts)
 
-        def noisy(odds: float) -> tuple[CrossObjective, Joint]:
-            mixed = Joint.classes(orbits, odds / (1 + odds))
-            return loss.objective(mixed), mixed
+        def noisy(odds: float) -> tuple[PairLoss, Joint]:
+            return loss, Joint.classes(orbits, odds / (1 + odds))
 
         now = problem.noise or 0.0
         here = min(max(now / (1 - now) if now < 1 else inf, NOISE_ODDS[0]), NOISE_ODDS[1])
@@ -106,15 +111,15 @@ def path_of(problem: ThresholdCrossmodal, loss: PairLoss) -> SidesPath:
     given = loss.parameters()[over]
     if over == "temperature":
 
-        def heated(x: float) -> tuple[CrossObjective, Joint]:
-            return loss.replace(temperature=x).objective(joint), joint
+        def heated(x: float) -> tuple[PairLoss, Joint]:
+            return loss.replace(temperature=x), joint
 
         low, high = TEMPERATURES
         low = low if loss.parameters().get("batch") is None else max(low, COLDEST)
         return SidesPath(heated, lambda x: x, geometric(low, high), given)
 
-    def biased(x: float) -> tuple[CrossObjective, Joint]:
-        return loss.replace(bias=log(x)).objective(joint), joint
+    def biased(x: float) -> tuple[PairLoss, Joint]:
+        return loss.replace(bias=log(x)), joint
 
     # below, no push is felt beside the pull in doubles; above, every side is at one point
     scale = 1 / loss.parameters()["temperature"]
@@ -127,9 +132,8 @@ def path_of(problem: ThresholdCrossmodal, loss: PairLoss) -> SidesPath:
 def over_classes(loss: PairLoss, noise: float) -> SidesPath:
     """Over the number of equally frequent classes."""
 
-    def alike(k: float) -> tuple[CrossObjective, Joint]:
-        joint = Joint.classes(Orbits.equal(int(k)), noise)
-        return loss.objective(joint), joint
+    def alike(k: float) -> tuple[PairLoss, Joint]:
+        return loss, Joint.classes(Orbits.equal(int(k)), noise)
 
     beyond = [round(x) for x in np.geomspace(EVERY, MOST_CLASSES, 30)][1:]
     scan = (*(float(k) for k in range(2, EVERY + 1)), *(float(k) for k in beyond))
@@ -141,9 +145,27 @@ def geometric(low: float, high: float) -> tuple[float, ...]:
     return tuple(np.geomspace(low, high, SCAN).tolist())
 
 
-def state_of(objective: CrossObjective, joint: Joint) -> str:
+def expresses(loss: PairLoss, joint: Joint) -> bool:
+    """Whether points that coincide have the logits that are best of all, with room: then other points have them, too.
+
+    Of a loss without a bias these are C/tau plus a constant, so C_ij = 1 - tau (L_ii - L_ij), one L_ii for all.  If C
+    has no eigenvalue 0, [[C, C - d], [C - d, C]] is that of points as good whose partners have the cosine 1 - d.
+    """
+    ideal, orbits = loss.ideal(joint), tied_orbits(joint)
+    if ideal is None or not ideal.finite or ideal.bias is not None:
+        return False
+    others, own = ideal.logits[:, :-1], ideal.logits[:, -1]
+    drop = np.where(orbits.pairs > 0, own[:, None] - others, 0.0)
+    if drop.min() < 0 or np.ptp(own) > SAME_LOGIT * drop.max():
+        return False
+    temperature = loss.parameters()["temperature"]
+    least = orbits.gram_blocks(1 - temperature * drop).min_eigenvalue()
+    return bool(least > SAME_LOGIT * temperature * drop.max())
+
+
+def state_of(loss: PairLoss, joint: Joint) -> str:
     """The state of two sides at the optimum, as the report has it."""
-    paired = joint.paired
+    objective, paired = loss.objective(joint), joint.paired
     if is_optimal(objective, paired, constant(paired, 1.0)):
         return "total collapse"
     if is_optimal(objective, paired, constant(paired, -1.0)):
@@ -161,6 +183,8 @@ def state_of(objective: CrossObjective, joint: Joint) -> str:
     simplex = np.full((orbits.n_orbits, orbits.n_orbits), simplex_cosine(orbits.n_classes))
     if orbits.n_orbits == 1 and objective.gradient(tied_cross(simplex))[0, 0] >= 0:  # of all tied the simplex is best
         return "regular simplex" if is_optimal(objective, paired, tied_cross(simplex)) else "apart"
+    if expresses(loss, joint):
+        return EXPRESSED
     best = tied_optimum(objective, joint, thorough=True)
     if best is None:
         return UNKNOWN
@@ -181,7 +205,7 @@ def threshold_crossmodal(problem: ThresholdCrossmodal) -> ThresholdCrossmodalRep
     state = cache(lambda x: state_of(*path.at(x)))
     scan = settled(state, path.scan)
     found = merged(changes(state, scan, whole=path.whole)) if scan else []
-    listed = [{"value": path.value(c.at), "before": c.before, "after": c.after} for c in found]
+    listed = [{"value": path.value(c.at), "before": named(c.before), "after": named(c.after)} for c in found]
     begin = found[0].before if found else state(scan[0]) if scan else UNKNOWN
     nearest = min(found, key=lambda change: distance(path, change), default=None)
     low, high = (path.value((scan or path.scan)[end]) for end in (0, -1))
@@ -191,10 +215,13 @@ def threshold_crossmodal(problem: ThresholdCrossmodal) -> ThresholdCrossmodalRep
             "over": problem.over,
             "value": path.value(nearest.at),
             "unit": UNITS[problem.over],
-            "before": nearest.before,
-            "after": nearest.after,
+            "before": named(nearest.before),
+            "after": named(nearest.after),
+            "open": {"before": nearest.before == EXPRESSED, "after": nearest.after == EXPRESSED},
         }
-    reason = f"the state is {begin} at all {len(scan)} places looked at, from {low:.4g} to {high:.7g}"
+    stages = [(None, begin), *((path.value(c.at), c.after) for c in found)]
+    here = None if path.current is None else state(path.current)
+    reason = f"the state is {named(begin)} at all {len(scan)} places looked at, from {low:.4g} to {high:.7g}"
     collapse = ("total collapse", "antipodal", "minority collapse")
     changed = nearest is not None and (nearest.before in collapse) != (nearest.after in collapse)
     return ThresholdCrossmodalReport(
@@ -205,13 +232,19 @@ def threshold_crossmodal(problem: ThresholdCrossmodal) -> ThresholdCrossmodalRep
         reason=None if first else reason,
         collapsed_above=nearest.after in collapse if nearest is not None and changed else None,
         changes=listed,
-        path=[{"from": None, "state": begin}, *({"from": c["value"], "state": c["after"]} for c in listed)],
-        state=None if path.current is None else state(path.current),
+        path=[{"from": x, "state": named(each), "open": each == EXPRESSED} for x, each in stages],
+        state=None if here is None else named(here),
+        open=here == EXPRESSED,
         current=None if path.current is None else path.value(path.current),
         searched={"low": low, "high": high},
         exact=exact_number(loss, problem, found),
         given=problem.over == "noise" or problem.over in problem.loss.parameters,
     )
+
+
+def named(state: str) -> str:
+    """A state as the report has it."""
+    return "tied" if state == EXPRESSED else state
 
 
 def settled(state: Callable[[float], str], scan: Sequence[float]) -> list[float]:
@@ -255,4 +288,5 @@ def distance(path: SidesPath, change: Change[str]) -> float:
 def validate(problem: ThresholdCrossmodal) -> None:
     """Raise :class:`InputError` for what the loss or the points make impossible."""
     path = path_of(problem, pair_loss_of(problem))
-    path.at(path.scan[-1])
+    loss, joint = path.at(path.scan[-1])
+    loss.objective(joint)

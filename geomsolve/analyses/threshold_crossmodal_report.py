@@ -19,10 +19,11 @@ UNITS = {
 class ThresholdCrossmodalReport(Report):
     """States of two sides along a path, and where one ends and another begins.
 
-    ``threshold`` {over, value, unit, before, after} is the change nearest to the problem as given, or None with a
-    ``reason``; ``changes`` lists all {value, before, after}, ``path`` the states {from, state}, None from the start.
+    ``threshold`` {over, value, unit, before, after, open} is the change nearest to the problem as given, or None with a
+    ``reason``; ``changes`` lists all {value, before, after}, ``path`` the states {from, state, open}, None the start.
     A state is 'total collapse', 'antipodal', 'minority collapse', 'regular simplex', 'tied', or 'apart' ('general'
-    where points have no partners).  ``state`` is that of the problem as given, at ``current``; None over classes.
+    where points have no partners); ``open`` where, beside points that are tied, others that are not have the same loss,
+    that of free logits.  ``state`` is that of the problem as given, at ``current``; None over classes.
     ``exact``: over classes, the real number up to which the formula of the simplex holds, where there is one.
     """
 
@@ -37,6 +38,7 @@ class ThresholdCrossmodalReport(Report):
     changes: list[dict[str, Any]]
     path: list[dict[str, Any]]
     state: str | None
+    open: bool
     current: float | None
     searched: dict[str, Any]
     exact: float | None

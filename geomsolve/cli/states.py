@@ -36,7 +36,7 @@ def show(report: ThresholdCrossmodalReport, screen: Console, *, quiet: bool) -> 
         table.add_column(f"at the optimum, {report.nouns[0]}s and {report.nouns[1]}s")
         for stage in report.path:
             start = "(start)" if stage["from"] is None else shown(stage["from"])
-            table.add_row(start, said(report, stage["state"]))
+            table.add_row(start, said(report, stage["state"], free=stage["open"]))
         screen.print(table)
     if report.exact is not None:
         screen.print(f"As a real number, the formula of the simplex holds up to {number(report.exact, 9)} classes.")
@@ -49,7 +49,7 @@ def show(report: ThresholdCrossmodalReport, screen: Console, *, quiet: bool) -> 
         whose = "Yours" if report.given else "The default"
         screen.print(
             f"\n{whose}, {NOUNS[report.over]} {shown(report.current)}: {report.nouns[0]}s and {report.nouns[1]}s "
-            f"{said(report, report.state)}."
+            f"{said(report, report.state, free=report.open)}."
         )
 
 
@@ -58,9 +58,11 @@ def shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else number(value, 8)
 
 
-def said(report: ThresholdCrossmodalReport, state: str) -> str:
-    """A state as the end of 'images and texts ...'."""
+def said(report: ThresholdCrossmodalReport, state: str, *, free: bool = False) -> str:
+    """A state as the end of 'images and texts ...'; ``free``: others are as good."""
     one, two = report.nouns
+    if free:
+        return "express the pairs exactly, with the same loss whether they coincide or not"
     return {
         "total collapse": "are all at one point",
         "antipodal": f"collapse: all {one}s at one point, all {two}s at the opposite one",
@@ -68,6 +70,7 @@ def said(report: ThresholdCrossmodalReport, state: str) -> str:
         "regular simplex": "coincide, at the corners of a regular simplex",
         "tied": "coincide",
         "apart": "do not coincide",
+        "not settled": "may or may not coincide: that was not settled",
         "general": "are neither at one point nor at two opposite ones",
     }.get(state, state)
 
@@ -77,22 +80,21 @@ def sentence(report: ThresholdCrossmodalReport) -> str:
     loss, (one, two) = report.problem["loss"]["name"], report.nouns
     if report.threshold is None:
         low, high = (shown(report.searched[end]) for end in ("low", "high"))
+        begin = said(report, report.path[0]["state"], free=report.path[0]["open"])
         return (
-            f"No change was found: with {loss}, {one}s and {two}s {said(report, report.path[0]['state'])} wherever "
+            f"No change was found: with {loss}, {one}s and {two}s {begin} wherever "
             f"looked, {NOUNS[report.over]} {low} to {high}."
         )
     value, before, after = (report.threshold[key] for key in ("value", "before", "after"))
-    if report.over == "classes":
-        return (
-            f"Up to {counted(value - 1, 'class', 'classes')}, {one}s and {two}s {said(report, before)} with {loss}; "
-            f"from {value:,} on they {said(report, after)}."
-        )
     together = ("regular simplex", "tied", "minority collapse")
-    still = "still " if before in together and after in together else ""
-    return (
-        f"Up to {NOUNS[report.over]} {shown(value)}, {one}s and {two}s {said(report, before)} with {loss}; above it "
-        f"they {still}{said(report, after)}."
-    )
+    free = report.threshold["open"]
+    still = "still " if before in together and after in together and not any(free.values()) else ""
+    first, then = said(report, before, free=free["before"]), said(report, after, free=free["after"])
+    first += "," if "," in first else ""
+    begin = f"Under {loss}, {one}s and {two}s {first} up to"
+    if report.over == "classes":
+        return f"{begin} {counted(value - 1, 'class', 'classes')}; from {value:,} on they {still}{then}."
+    return f"{begin} {NOUNS[report.over]} {shown(value)}; above it they {still}{then}."
 
 
 def given(problem: dict[str, Any], varied: Iterable[str]) -> str:
