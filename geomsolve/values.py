@@ -7,7 +7,9 @@ schema, and the same in words for messages.  :mod:`geomsolve.registry` hands the
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -48,7 +50,18 @@ def _infinity(value: Any) -> float:
     raise ValueError("this is finite")
 
 
-_NUMBER = BeforeValidator(_no_truth_value)
+FRACTION = r"^[-+]?[0-9]+/0*[1-9][0-9]*$"
+"""Numbers that no decimal writes exactly, such as the cosine -1/3 of four classes, are given as fractions."""
+
+
+def _number(value: Any) -> Any:
+    """A value that pydantic reads as a number, from a fraction, too."""
+    if isinstance(value, str) and len(value) <= 100 and re.match(FRACTION, value):
+        return float(Fraction(value))
+    return _no_truth_value(value)
+
+
+_NUMBER = BeforeValidator(_number)
 
 
 def number(noun: str, low: float, high: float, *, zero: bool = False) -> Values:
@@ -56,7 +69,8 @@ def number(noun: str, low: float, high: float, *, zero: bool = False) -> Values:
 
     ``noun`` completes 'wanted ...', as in 'a temperature'; the bounds are added to it.
     """
-    within: Any = Annotated[float, Field(ge=low, le=high, allow_inf_nan=False), _NUMBER]
+    schema = {"type": ["number", "string"], "minimum": low, "maximum": high, "pattern": FRACTION}
+    within: Any = Annotated[float, Field(ge=low, le=high, allow_inf_nan=False), _NUMBER, WithJsonSchema(schema)]
     bounds = f"from {spelled(low)} to {spelled(high)}"
     if zero:
         nothing = Annotated[float, Field(ge=0, le=0), _NUMBER, WithJsonSchema({"const": 0})]

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from geomsolve.values import FRACTION
+
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 MADE = "<!-- made by tests/reference.py; do not edit -->"
 
@@ -170,6 +172,7 @@ def value(schema: dict[str, Any]) -> str:
         types = schema.get("type", "")
         words = {"integer": "whole number", "array": "list", "string": "text", "object": "mapping", "null": ""}
         words |= {"boolean": "true or false"}
+        words |= {"string": "fraction"} if schema.get("pattern") == FRACTION else {}
         parts = [words.get(name, name) for name in (types if isinstance(types, list) else [types])]
     parts = [part for each in parts for part in each.split(" or ") if part] if "true or false" not in parts else parts
     return " or ".join(dict.fromkeys(part for part in parts if part))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Annotated
 
 import jsonschema
@@ -28,6 +29,7 @@ from geomsolve.registry import (
     switch,
     whole,
 )
+from geomsolve.values import FRACTION
 from geomsolve.weightings import make_weighting
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -112,6 +114,28 @@ def test_a_model_field_may_be_annotated_with_a_parameter():
     with pytest.raises(ValidationError, match=r"wanted a temperature above 0, from 0\.0001 to 1e6, got 0"):
         Model(heat=0)
     assert Model.model_json_schema()["properties"]["heat"]["minimum"] == 1e-4
+
+
+@pytest.mark.parametrize(("text", "x"), [("1/3", 1 / 3), ("+2/4", 0.5), ("-1/3", None), ("1/0", None), ("1/2/3", None)])
+def test_numbers_are_read_as_fractions_too(text, x):
+    if x is not None:
+        assert TEMPERATURE.parse(text) == x
+        return
+    with pytest.raises(InputError, match=re.escape(f"got {text!r}")):
+        TEMPERATURE.parse(text)
+
+
+def test_a_fraction_in_a_problem_file_is_what_the_command_line_takes(run, tmp_path):
+    """The regular simplex of four classes meets the margin -1/3 exactly, which no decimal says."""
+    file = tmp_path / "problem.yaml"
+    file.write_text("kind: imbalance\nprops: 4*1/4\nloss: {name: contrastive, neg_margin: -1/3}\n")
+    jsonschema.validate({"kind": "imbalance", "loss": {"name": "contrastive", "neg_margin": "-1/3"}}, json_schema())
+    for answer in (
+        run("solve", str(file), "--json"),
+        run("imbalance", "--props", "4*1/4", "--loss", "contrastive", "--neg-margin", "-1/3", "--json"),
+    ):
+        assert answer.json["problem"]["loss"]["neg_margin"] == -1 / 3
+        assert answer.json["value"] == pytest.approx(0, abs=1e-9)
 
 
 # --- the declarations themselves -------------------------------------------------------------------------------------
@@ -278,7 +302,8 @@ def test_schema_describes_loss_parameters(run, validator):
         if each.get("properties", {}).get("name", {}).get("const") == "supcon"
     )
     assert supcon["properties"]["temperature"] == {
-        "type": "number",
+        "type": ["number", "string"],
+        "pattern": FRACTION,
         "minimum": 1e-4,
         "maximum": 1e6,
         "default": 0.1,
