@@ -28,7 +28,7 @@ def figure(answer: dict[str, Any]) -> Any:
         excess = row["simplex_excess"]
         if excess is not None:
             costs.plot([SMALLEST, max(excess, SMALLEST)], [-i, -i], color=INK, linewidth=1.4)
-            costs.plot([max(excess, SMALLEST)], [-i], "o", color=INK, markersize=5)
+            costs.plot([max(excess, SMALLEST)], [-i], "o", color=INK, markersize=5, clip_on=False)
     axes.set_yticks(range(0, -len(rows), -1), [clipped(row["loss"], 30) for row in rows])
     axes.tick_params(axis="y", length=0)
     costs.tick_params(axis="y", length=0)
@@ -36,7 +36,8 @@ def figure(answer: dict[str, Any]) -> Any:
     both = [row[key] for row in rows for key in ("min_angle_deg", "minority_angle_deg") if row[key] is not None]
     fitted(axes, [*both, answer["simplex_angle_deg"]], least=20.0)
     axes.xaxis.set_major_formatter("{x:g}°")
-    axes.set_xlabel("smallest angle" + ("; small dots: of the smaller classes" if minority else ""))
+    hollow = "\nhollow: one of many geometries that the loss likes as well" if not all(r["fixed"] for r in rows) else ""
+    axes.set_xlabel("smallest angle" + ("; small dots: of the smaller classes" if minority else "") + hollow)
     logarithmic(costs, "x")
     costs.set_xlim(SMALLEST, 10)
     costs.set_xticks([1e-9, 1e-6, 1e-4, 1e-2, 1], ["≤1e-9", "1e-6", "1e-4", "0.01", "1"])
