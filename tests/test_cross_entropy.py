@@ -501,7 +501,6 @@ def test_pictures(run, tmp_path):
         ),
         (("levels", "--batch", "64"), "--ufm: levels are of the loss alone"),
         (("advise",), "--loss: cross-entropy has features and classifiers"),
-        (("check",), "--ufm: without weight decay descent has no end"),
         (("check", "--regularise", "1", "--synthetic", "synco"), "--synthetic: cross-entropy has no negatives"),
         (("design",), "--loss: "),
     ],
@@ -524,7 +523,7 @@ def test_files_are_checked_before_anything_is_solved(run, tmp_path):
         f"kind: threshold\n{head}\nover: regularisation\n{loss}\n---\n"
         f"kind: threshold\n{head}\n{loss}\n---\n"
         "kind: levels\nclasses: 4\nbatch: 8\nloss: cross-entropy\n---\n"
-        "kind: check\ncounts: [6, 2]\nloss: cross-entropy\n---\n"
+        "kind: check\ncounts: [6, 2]\nloss: cross-entropy\nsynthetic: synco\n---\n"
         "kind: imbalance\nprops: [0.5, 0.5]\nloss: {name: cross-entropy, regularise: 1}\n"
     )
     shown = run("validate", file)
@@ -534,7 +533,7 @@ def test_files_are_checked_before_anything_is_solved(run, tmp_path):
         "no weight of a regulariser",
         "no temperature",
         "levels are of the loss alone",
-        "has no end",
+        "has no negatives",
         "by counts",
     ):
         assert text.count(words) == 1, words
@@ -607,6 +606,20 @@ def test_check_trains_features_and_classifiers(run, flags):
     assert np.array(found.json["prediction"]["gram"]).shape == (8, 8)
     assert found.json["descent"]["value"] >= found.json["prediction"]["lower_bound"] - 1e-12
     assert found.json["descent"]["value"] == pytest.approx(found.json["prediction"]["value"], abs=1e-7)
+
+
+@pytest.mark.slow
+def test_check_trains_towards_the_limit_of_no_weight_decay(run):
+    """The value that is predicted is that of the labels' singular values, and vectors scaled up to margins reach it."""
+    pytest.importorskip("torch")
+    asked = ("--counts", "10,10,1,1", "--loss", "cross-entropy", "--device", "cpu", "--samples", "16")
+    trained = run("check", *asked, "--optimizer", "lbfgs", "--steps", "1000", "--json").json
+    share = np.array([10, 10, 1, 1]) / 22
+    least = np.linalg.svd(np.sqrt(share)[:, None] * (np.eye(4) - 1 / 4), compute_uv=False).sum()
+    assert trained["verdict"] == "agrees"
+    assert trained["max_gram_error"] < 5e-3
+    assert trained["prediction"]["lower_bound"] - 1e-9 <= trained["descent"]["value"] <= least + 1e-3
+    assert np.array(trained["descent"]["gram"])[4, 5] == pytest.approx(-0.45899, abs=5e-3)  # the published one
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses import ClassifierLoss
-from geomsolve.objectives.cross_entropy import Budget, Margin, Regularised
+from geomsolve.objectives.cross_entropy import Budget, Regularised
 from geomsolve.questions.check import Check
 from geomsolve.questions.imbalance import Imbalance
 
@@ -34,13 +34,7 @@ def refuse(problem: Check, loss: ClassifierLoss) -> None:
     for name in ("synthetic", "implementation"):
         if getattr(training, name) not in (None, "own"):
             raise InputError(f"{loss.name} has no negatives and is trained by torch; leave this out", field=name)
-    program = program_of(loss, loss.orbits(asked.proportions, asked.class_counts), field=asked.source)
-    if isinstance(program, Margin):
-        raise InputError(
-            "without weight decay descent has no end, as logits grow for ever; give --regularise LAM, a small one for "
-            "what it tends to, or --constraint budget:E_H,E_W",
-            field="loss.ufm",
-        )
+    program_of(loss, loss.orbits(asked.proportions, asked.class_counts), field=asked.source)
     if len(asked.proportions) > MOST_CLASSES:
         raise InputError(f"at most {MOST_CLASSES} classes are trained", field=asked.source)
 
@@ -84,6 +78,7 @@ def predicted_for(problem: Check, **stated: Any) -> Prediction:
         rank=report.rank,
         points="feature means and classifiers",
         classes=report.orbits,
+        norm=report.cross_entropy is None,
     )
 
 

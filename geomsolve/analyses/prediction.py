@@ -32,6 +32,7 @@ class Prediction(Proof):
     ``convex`` as in :class:`ImbalanceReport`; ``limited``: the best found in fewer dimensions than the optimum spans.
     ``points``: what has the cosines.  ``classes``: where it is more than one point a class, the orbits of classes.
     ``sides``: of two sides that are given point by point, what the points of each are and how many.
+    ``norm``: whether the value is a nuclear norm of logits with margins of 1, instead of a loss in nats.
     ``assumption`` completes 'for ...': the embeddings for which the proof holds, empty where for all.
     """
 
@@ -50,6 +51,7 @@ class Prediction(Proof):
     points: str = "class means"
     classes: Orbits | None = None
     sides: tuple[tuple[str, int], ...] = ()
+    norm: bool = False
 
     @classmethod
     def of_loss(cls, report: ImbalanceReport) -> Prediction:

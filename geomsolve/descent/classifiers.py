@@ -2,6 +2,9 @@
 
     budget        features and classifiers are scaled to the lengths that they may have; with label smoothing, only down
     weight decay  lam (|W|^2 + sum over all N samples of |h|^2) / 2 is added; a feature stands for N q_i of the samples
+    margins       the limit lam -> 0 has no end, as logits grow for ever; its direction is that of the shortest vectors
+                  that leave every sample ahead of all other classes by 1.  Trained is (|W|^2 + sum_i q_i |h_i|^2) / 2
+                  with squares of what margins lack; the value is that of the vectors scaled up to margins of 1
 
 The vectors are those of all features first, classifiers after.
 
@@ -17,12 +20,18 @@ from torch.nn.functional import cross_entropy
 from geomsolve.descent.experiments import Estimate, Experiment
 from geomsolve.descent.population import Population
 
+STIFFNESS = 300.0
+"""Weight of the squares of what margins lack: they stay short by a force, well below 1, over this."""
+
+NO_MARGIN = 1e-6
+"""Least margin that vectors are scaled up from."""
+
 
 class Classifier(Experiment):
     """Cross-entropy on one population.
 
     ``weights`` (K,) of the classes, sum 1; ``added`` (K,) to the logits; ``budget`` of features and of classifiers, or
-    ``decay`` and how many ``samples`` there are.
+    ``decay`` and how many ``samples`` there are; margins where there is neither.
     """
 
     whole = True
@@ -67,7 +76,21 @@ class Classifier(Experiment):
             found.append((scale.clamp(max=1) if self.smoothing else scale) * vectors)
         return found[0], found[1]
 
+    def length(self, z: Tensor) -> Tensor:
+        """(|W|^2 + sum_i q_i |h_i|^2) / 2."""
+        features, classifiers = self.sides(z)
+        return (self.population.weights @ features.square().sum(1) + classifiers.square().sum()) / 2
+
+    def margins(self, z: Tensor) -> Tensor:
+        """(N, K): how far each sample is ahead of each class; 1 for its own."""
+        features, classifiers = self.sides(z)
+        logits, own = features @ classifiers.T, self.population.labels[:, None]
+        return (logits.gather(1, own) - logits).scatter(1, own, 1.0)
+
     def step(self, z: Tensor, generator: torch.Generator) -> Tensor:
+        if self.budget is None and not self.decay:
+            short = torch.relu(1 - self.margins(z)).square().sum(1)
+            return self.length(z) + STIFFNESS / 2 * (short / self.population.sizes[self.population.labels]).sum()
         features, classifiers = self.sides(z)
         labels = self.population.labels
         losses = cross_entropy(
@@ -81,6 +104,8 @@ class Classifier(Experiment):
 
     def value(self, z: Tensor, generator: torch.Generator) -> Estimate:
         with torch.no_grad():
+            if self.budget is None and not self.decay:
+                return Estimate(float(self.length(z) / self.margins(z).min().clamp(min=NO_MARGIN)))
             return Estimate(float(self.step(z, generator)))
 
     def measured(self, z: Tensor) -> tuple[Tensor, float]:
