@@ -2,13 +2,13 @@
 
     python -m geomsolve.verify FILE...       exit code 0 if every claim holds, 1 if one does not, 2 for what is no proof
 
-A number of a proof is a decimal or a fraction in quotes, and exact; every other one here is a ball that holds the true
-one.  Classes of one kind ("orbit") have the same weight w and are interchangeable; p_a = w_a / sum w.  Class i of orbit
-g is the point  centroid_g + spread_g s_i, divided by its length, s_i the corners of a centred regular simplex across:
-the cosines G are feasible whatever the numbers are.  With D = dF/dG, any mu and S = D + diag(mu),  F(G') >= F(G) +
-<D, G' - G> = F(G) + <S, G'> - <S, G> >= F(G) - <S, G> - K delta  for all feasible G' where S + delta I is positive
-definite.  At G = v v', v = +-1, S v = 0 exactly for mu = -diag(D G): where S is definite on a complement of v this is
-the only optimum, and none where some x has x'Sx < 0.  docs/proofs.md has it in words, verify_further.py more claims.
+Numbers of a proof are decimals or fractions in quotes, and exact; all others here are balls that hold the true ones.
+Classes of one kind ("orbit") have the same weight w and are interchangeable; p_a = w_a / sum w.  Class i of orbit g is
+the point  centroid_g + spread_g s_i, divided by its length, s_i the corners of a centred regular simplex across: G is
+feasible whatever the numbers are.  With D = dF/dG, any mu and S = D + diag(mu),  F(G') >= F(G) + <D, G' - G> = F(G) +
+<S, G'> - <S, G> >= F(G) - <S, G> - K delta  for all feasible G' where S + delta I is definite.  At G = v v', v = +-1,
+S v = 0 for mu = -diag(D G): where S is definite on a complement of v this is the only optimum, and none where some x
+has x'Sx < 0.  docs/proofs.md has it in words, verify_further.py more claims.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from fractions import Fraction
 from typing import Any
 
 FORMAT = "geomsolve-proof/1"
+ENTRIES = "format written_by about assuming kind question point dual points polynomial claims further"
 MOST_BITS, MOST_ORBITS, MOST_BYTES, MOST_SIZE = 2048, 1000, 2**27, 10**9
 NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][-+]?[0-9]{1,3})?|-?[0-9]{1,4000}/[0-9]{1,4000}")
 Balls = list[list[Any]]
-Outcome = tuple[str, bool | None, str]
-"""What is claimed; whether it holds, None if no precision told; the numbers that say so."""
+Outcome = tuple[str, bool | None, str]  # what is claimed; whether it holds, None if no precision told; what says so
 
 try:
     flint: Any = importlib.import_module("flint")
@@ -43,10 +43,18 @@ def _need(holds: object, message: str) -> None:
         raise NotAProofError(message)
 
 
-def _entry(data: Any, key: str, kind: type) -> Any:
+def _entry(data: Any, key: str, kind: type, known: str = "") -> Any:
+    """An entry of its kind, with none but ``known`` entries of its own: nothing is said that the check does not see."""
     _need(isinstance(data, dict) and key in data, f"{key!r} is missing")
     _need(type(data[key]) is kind, f"{key!r} must be {kind.__name__}, got {data[key]!r:.60}")
+    other = {*data[key]} - {*known.split()} if known else ()
+    _need(not other, f"{key!r} has {', '.join(sorted(map(repr, other))):.60}, but known are only {known}")
     return data[key]
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    _need(len(dict(pairs)) == len(pairs), f"an entry comes twice among {', '.join(key for key, _ in pairs):.60}")
+    return dict(pairs)
 
 
 def _number(text: Any, key: str) -> Fraction:
@@ -75,19 +83,16 @@ def below(*pairs: tuple[Any, Any]) -> bool | None:
     return False if False in parts else None if None in parts else True
 
 
-TAKES = {
-    "supcon": "temperature full_batch batch views",
-    "infonce": "temperature sampling form negatives",
-    "spectral": "",
-}
-TAKES |= {"dcl": "temperature sampling negatives", "triplet": "margin sampling", "sigmoid": "temperature bias sampling"}
+TAKES = {"supcon": "temperature full_batch batch views", "infonce": "temperature sampling form negatives"}
+TAKES |= {"dcl": "temperature sampling negatives", "triplet": "margin sampling", "spectral": ""}
+TAKES |= {"sigmoid": "temperature bias sampling"}
 PAIRS = ("triplet", "sigmoid", "spectral")
 
 
 class Classes:
     """The loss and the classes of a question; ``option`` reads a parameter of the loss."""
 
-    takes = TAKES
+    takes, asks, each = TAKES, "loss classes", "size weight names"
 
     def __init__(self, question: Any) -> None:
         self.loss, groups = _entry(question, "loss", dict), _entry(question, "classes", list)
@@ -95,7 +100,8 @@ class Classes:
         _need(self.name in self.takes, f"unknown loss {self.name!r:.40}; known are {', '.join(self.takes)}")
         _need({*self.loss} <= {"name", *taken}, f"{self.name} takes {', '.join(taken)} and no more")
         _need(1 <= len(groups) <= MOST_ORBITS, f"wanted 1 to {MOST_ORBITS} kinds of classes, got {len(groups)}")
-        self.groups, self.m, self.sizes = groups, range(len(groups)), [_entry(group, "size", int) for group in groups]
+        self.groups, self.m = [_entry({"classes": x}, "classes", dict, self.each) for x in groups], range(len(groups))
+        self.sizes = [_entry(group, "size", int) for group in groups]
         self.count, self.others = sum(self.sizes), [[n - (g == h) for h, n in enumerate(self.sizes)] for g in self.m]
         _need(all(0 < n <= MOST_SIZE for n in self.sizes) and self.count > 1, "size: wanted 1 to a billion, 2 in all")
         self.weigh([_number(_entry(group, "weight", str), "weight") for group in groups])
@@ -103,6 +109,9 @@ class Classes:
         _need(temperature > 0, "the temperature must be given and above 0")
         self.scale, self.mean = 1 / temperature, self.loss.get("form", "sum") == "mean"
         _need(self.loss.get("form", "sum") in ("sum", "mean"), "form must be sum or mean")
+        self.full, batch = self.loss.get("full_batch", False), "batch" in self.loss
+        _need(type(self.full) is bool and not self.full & batch, "full_batch: wanted true or false, and no batch")
+        _need(batch or "views" not in self.loss, "views are those of a batch")
 
     def weigh(self, weights: list[Fraction]) -> None:
         _need(all(w > 0 for w in weights), "weights must be positive")
@@ -110,7 +119,6 @@ class Classes:
         self.p = [w / self.total for w in weights]
 
     def pairs(self, each: Callable[[int, int], Any]) -> Any:
-        """A sum over ordered pairs of different classes."""
         return sum(self.sizes[g] * self.others[g][h] * each(g, h) for g in self.m for h in self.m if self.others[g][h])
 
     def option(self, key: str, default: str) -> Fraction:
@@ -124,7 +132,7 @@ class Classes:
 
     def rows(self) -> tuple[list[Fraction], list[Fraction], list[list[Fraction]]]:
         """Mass, what does not depend on G, and the weight of each other class in a logarithm, by orbit of anchors."""
-        if not self.loss.get("full_batch"):
+        if not self.full:
             own, chance = self.drawn()
             return self.p, [x + self.mean for x in own], chance
         w = self.weights
@@ -149,11 +157,9 @@ class Classes:
         value, slope = _ball(0), []
         for g in self.m:
             x = [((C[g][h] - 1) * scale).exp() if self.others[g][h] else _ball(0) for h in self.m]
-            if drawn is not None:
-                loss, rates = expected(self, g, x, *drawn)
-            else:
-                total = _ball(offset[g]) + sum(self.others[g][h] * _ball(weight[g][h]) * x[h] for h in self.m)
-                loss, rates = total.log(), [_ball(w) / total for w in weight[g]]
+            total = _ball(offset[g]) + sum(self.others[g][h] * _ball(weight[g][h]) * x[h] for h in self.m)
+            plain = total.log(), [_ball(w) / total for w in weight[g]]
+            loss, rates = expected(self, g, x, *drawn) if drawn else plain
             value += self.sizes[g] * _ball(mass[g]) * loss
             slope.append([_ball(mass[g]) * scale * x[h] * rates[h] for h in self.m])
         return value, value, slope
@@ -236,8 +242,7 @@ def definite(matrix: Balls, semi: bool = False) -> bool | None:
 
 
 def positive(q: Classes, D: Balls, mu: list[Any], without: int | None = None) -> bool | None:
-    """Whether S = D + diag(mu) is positive definite, on vectors that are 0 on the orbit ``without``: a block of vectors
-    that are constant on orbits, times sqrt(n), and one of differences within each orbit."""
+    """Whether S = D + diag(mu) is definite on vectors that are 0 on ``without``: constant on orbits, or differences."""
     m, n = [g for g in q.m if g != without], q.sizes
     block = [[n[g] * (mu[g] + (n[g] - 1) * D[g][g]) if g == h else n[g] * n[h] * D[g][h] for h in m] for g in m]
     within = below(*((D[g][g], mu[g]) for g in q.m if n[g] > 1))
@@ -251,6 +256,7 @@ def collapsed(q: Classes, signs: list[int]) -> tuple[Balls, list[Any]]:
 
 def point_of(q: Classes, data: Any) -> tuple[Balls, list[int] | None]:
     """The cosines of the primal point, feasible whatever its numbers are; and its signs if it is at +1 and -1 only."""
+    data = _entry(data, "point", dict, "centroids spread")
     listed, spread = _entry(data, "centroids", list), _numbers(data, "spread", len(q.p))
     c = [_numbers({"centroids": row}, "centroids") for row in listed]
     _need(len(c) == len(q.p) and len({len(row) for row in c}) == 1, "centroids: wanted one of one length for each kind")
@@ -267,13 +273,13 @@ def point_of(q: Classes, data: Any) -> tuple[Balls, list[int] | None]:
 
 def optimum(data: Any, claim: str, text: str = "0", made: Any = Classes) -> Outcome:
     """A claim about the least loss."""
-    q, given, limit = made(_entry(data, "question", dict)), _entry(data, "dual", dict), _ball(_number(text, claim))
-    (C, signs), mu = point_of(q, _entry(data, "point", dict)), [_ball(x) for x in _numbers(given, "mu", len(q.p))]
+    q, given = made(_entry(data, "question", dict, made.asks)), _entry(data, "dual", dict, "mu shares")
+    (C, signs), mu = point_of(q, data), [_ball(x) for x in _numbers(given, "mu", len(q.p))]
     shares = [_numbers({"shares": row}, "shares", len(q.p)) for row in _entry({"shares": [], **given}, "shares", list)]
     bounded = all(0 <= x <= 1 for row in shares for x in row)
     _need(bounded and len(shares) == len(q.p) * (q.name == "triplet"), "shares: wanted those of triplet, in [0, 1]")
     if claim in ("value", "bound"):
-        value, floor, D, _ = dual(q, C, shares)
+        (value, floor, D, _), limit = dual(q, C, shares), _ball(_number(text, claim))
         if claim == "value":
             return f"the point has a loss of at most {text}", below((value, limit)), f"loss {value.str(20)}"
         inner = _dot(q.sizes, mu) + q.pairs(lambda g, h: D[g][h] * C[g][h])
@@ -293,21 +299,21 @@ def optimum(data: Any, claim: str, text: str = "0", made: Any = Classes) -> Outc
 def along(question: Any, x: Fraction, made: type[Classes] = Classes) -> tuple[Classes, list[int]]:
     """The question with x for what varies, and the signs +1 of the largest class and -1 of all others."""
     over, loss = _entry(question, "over", str), _entry(question, "loss", dict)
-    _need(over in ("temperature", "batch", "negatives", "majority"), f"thresholds over {over!r:.40} are not checked")
+    _need(over in {"temperature", "batch", "negatives", "majority"} - {*loss}, f"over: unknown or given: {over!r:.40}")
     q = made({**question, "loss": loss if over == "majority" else {**loss, over: str(x)}})
     first = max(q.m, key=q.p.__getitem__)
     _need(q.sizes[first] == 1 and q.name != "triplet", "no threshold: several largest classes, or a loss with kinks")
     if over == "majority":
-        _need(x < 1, "a share is below 1")
         q.weigh([x if g == first else (1 - x) * w / (q.total - q.weights[first]) for g, w in enumerate(q.weights)])
     return q, [1 if g == first else -1 for g in q.m]
 
 
 def threshold(data: Any, _: str, low: Any, high: Any, side: Any, against: Any, made: Any = Classes) -> Outcome:
     """The claim that collapse sets in, or ends, within an interval."""
-    question, ends = _entry(data, "question", dict), [_number(low, "low"), _number(high, "high")]
+    question, ends = _entry(data, "question", dict, f"over {made.asks}"), [_number(low, "low"), _number(high, "high")]
     _need(0 < ends[0] < ends[1] and side in ("above", "below"), "wanted 0 < low < high, collapsed above or below")
-    (q, signs), (other, others) = (along(question, x, made) for x in (ends if side == "above" else ends[::-1]))
+    no, yes = (low, high) if side == "above" else (high, low)
+    (q, signs), (other, others) = (along(question, Fraction(x), made) for x in (no, yes))
     D, mu = collapsed(q, signs)
     if isinstance(against, dict):
         g = _entry(against, "within", int)
@@ -317,16 +323,13 @@ def threshold(data: Any, _: str, low: Any, high: Any, side: Any, against: Any, m
         x = [_ball(each) for each in _numbers({"against": against}, "against", len(q.p))]
         form = sum(q.sizes[g] * mu[g] * x[g] ** 2 for g in q.m) + q.pairs(lambda g, h: D[g][h] * x[g] * x[h])
     holds = positive(other, *collapsed(other, others), 0) if form < 0 else below((form, 0))
-    return (
-        f"all classes but one share one point {side} a {question['over']} in [{low}, {high}]",
-        holds,
-        f"x'Sx = {form.str(3)} at one end, S definite on a complement of v at the other",
-    )
+    said = f"one class opposite all others is the only optimum at {question['over']} {yes}, and no optimum at {no}"
+    return said, holds, f"x'Sx = {form.str(3)} at {no}, S definite on a complement of v at {yes}"
 
 
 def realizable(data: Any, claim: str, against: Any = None) -> Outcome:
     """The claim that a matrix of fractions is, or is not, psd."""
-    question = _entry(data, "question", dict)
+    question = _entry(data, "question", dict, "labels temperature sigma")
     y = [_numbers({"labels": row}, "labels") for row in _entry(question, "labels", list)]
     _need(1 <= len(y) <= MOST_ORBITS and len({len(row) for row in y}) == 1, "labels: too many, none, or not alike")
     t, sigma = (_number(question.get(key), key) for key in ("temperature", "sigma"))
@@ -339,25 +342,23 @@ def realizable(data: Any, claim: str, against: Any = None) -> Outcome:
     return "no unit vectors have the cosines asked for", form < 0, f"x'Tx = {form}, exactly"
 
 
-Kinds = dict[str, tuple[Callable[..., Outcome], dict[str, str]]]
+Kinds = dict[str, tuple[Callable[..., Outcome], dict[str, str]]]  # what decides, each claim with the keys it needs
 KINDS: Kinds = {
     "optimum": (optimum, {"value": "at_most", "bound": "at_least", "collapsed": "", "unique": ""}),
     "threshold": (threshold, {"threshold": "low high collapsed against"}),
     "realizable": (realizable, {"realizable": "", "not realizable": "against"}),
 }
-"""What decides the claims of a kind of proof, given the proof, a claim's name and its keys, in balls of the precision
-in force; and each claim with the keys that it needs."""
 
 
-def check(text: str | bytes, formats: dict[str, Kinds] | None = None) -> list[Outcome]:
+def check(text: str | bytes, known: dict[str, Kinds] | None = None) -> list[Outcome]:
     """All claims of a proof with what becomes of them; precision is doubled until they are decided."""
     _need(flint, "python-flint is needed to check proofs (not to write them): pip install 'geomsolve[proof]'")
     _need(len(text) <= MOST_BYTES, f"larger than {MOST_BYTES:,} bytes")
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise NotAProofError(f"not JSON: {error}") from None
-    form, known = _entry(data, "format", str), formats or {FORMAT: KINDS}
+    form, known = _entry(_entry({"a proof": data}, "a proof", dict, ENTRIES), "format", str), known or {FORMAT: KINDS}
     _need(form in known, f"format {form!r:.40} is not {' or '.join(known)}, all that is known here")
     _need(_entry(data, "kind", str) in known[form], f"unknown kind {data['kind']!r:.40}; known are {[*known[form]]}")
     claims, (decide, needs), outcomes = _entry(data, "claims", list), known[form][data["kind"]], []
@@ -365,7 +366,7 @@ def check(text: str | bytes, formats: dict[str, Kinds] | None = None) -> list[Ou
     for claim in claims:
         _need(_entry(claim, "claim", str) in needs, f"claims: wanted some of {', '.join(needs)}")
         keys = needs[claim["claim"]].split()
-        _need({*keys} <= {*claim}, f"a claim lacks one of its keys: {', '.join(keys)}")
+        _need({*keys, "claim"} == {*claim}, f"{claim['claim']} lacks one of its keys or has others: {', '.join(keys)}")
         given, flint.ctx.prec = [data, claim["claim"], *(claim[key] for key in keys)], 64
         while (outcome := decide(*given))[1] is None and flint.ctx.prec < MOST_BITS:
             flint.ctx.prec *= 2
@@ -395,4 +396,5 @@ def told(path: str, wrong: str, outcomes: list[Outcome]) -> str:
 if __name__ == "__main__":
     results = [(path, *verify(path)) for path in sys.argv[1:]]
     sys.stdout.writelines(f"{told(path, wrong, outcomes)}\n" for path, _, wrong, outcomes in results)
+    sys.stdout.write("What stands under the key 'further' of a file is not checked here, but by verify_further.py.\n")
     sys.exit(max((code for _, code, _, _ in results), default=2))

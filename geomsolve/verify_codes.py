@@ -25,7 +25,7 @@ WAYS = ("simplex", "orthoplex", "polynomial")
 
 def spacing(data: Any, claim: str, text: Any, by: Any = None) -> Outcome:
     """A claim about the largest cosine of so many points in so many dimensions."""
-    question = _entry(data, "question", dict)
+    question = _entry(data, "question", dict, "classes dim")
     count, dim = (_entry(question, key, int) for key in ("classes", "dim"))
     _need(
         2 <= count <= verify.MOST_SIZE and 1 <= dim <= verify.MOST_SIZE, "wanted 2 classes or more, 1 dimension or more"

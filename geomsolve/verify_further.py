@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from geomsolve import verify, verify_codes
-from geomsolve.verify import PAIRS, Balls, Classes, Outcome, _ball, _dot, _entry, _need, _number, _numbers, below, dual
+from geomsolve.verify import PAIRS, Balls, Classes, Outcome, _ball, _dot, _entry, _need, _number, _numbers, _once, below
 
 FURTHER = "geomsolve-proof/2"
 ENOUGH = 128
@@ -36,14 +36,13 @@ TOO |= {"weince": "temperature sampling tail_weight tail_shape delta"}
 
 
 SIDES = {"clip": "temperature", "siglip": "temperature bias batch sampling"}
-KNOWN = {"None", "supervised", "iid", "uniform", "props"}
 SIDES |= {"cosine-softmax": "temperature margin prior"}
 
 
 class Further(Classes):
     """More losses; ``bend``: how convex they are."""
 
-    takes = TOO
+    takes, each = TOO, f"{Classes.each} anchor compared"
 
     def __init__(self, question: Any) -> None:
         super().__init__(question)
@@ -53,6 +52,12 @@ class Further(Classes):
         elif self.name == "soft-margin-triplet":
             self.loss = {**self.loss, "bias": str((1 - self.option("margin", "0")) * self.scale)}
         self.name = SAME.get(self.name, self.name)
+        own = {*self.groups[0]} & {"anchor", "compared"}
+        self.changed = own | {*BALANCE.split()} & {*self.loss}
+        _need(all({*group} & {"anchor", "compared"} == own for group in self.groups), "anchor, compared: wanted of all")
+        _need(not own or BALANCE in TOO[self.called], f"{self.called} has no weights of its own, anchor or compared")
+        twice = {"anchor", "anchors"} <= self.changed or {"compared", "denominator"} <= self.changed
+        _need(not twice, "weights of anchors and of denominators: wanted numbers or a rule, not both")
 
     def parts(self, x: list[Any]) -> list[Any]:
         """What one class of each orbit has of the whole."""
@@ -69,11 +74,8 @@ class Further(Classes):
 
     def balance(self) -> tuple[list[Any], list[Any], list[Any]]:
         """How often a class is drawn, its mass among anchors, and in denominators: p unless the loss says otherwise."""
-        even, alpha, eta = (
-            self.parts([_ball(1) for _ in self.m]),
-            self.option("sampler", "1"),
-            self.option("logit_adjust", "0"),
-        )
+        even = self.parts([_ball(1) for _ in self.m])
+        alpha, eta = self.option("sampler", "1"), self.option("logit_adjust", "0")
         q = self.p if alpha == 1 else self.parts([_ball(x) ** _ball(alpha) for x in self.p])
         w, v = (even if self.word(key, "plain", "balanced") == "balanced" else q for key in ("anchors", "denominator"))
         if "anchor" in self.groups[0]:
@@ -86,21 +88,22 @@ class Further(Classes):
         if self.name in ("bcl", "n-pair"):
             ones: list[Any] = [1 for _ in self.m]
             return (w if self.name == "bcl" else self.parts([_ball(1) for _ in self.m])), ones, [ones for _ in self.m]
-        if self.loss.get("full_batch"):
-            _need(not {*BALANCE.split()} & {*self.loss}, "a full batch is compared as it stands")
+        if self.full:
+            _need(not self.changed, "a full batch is compared as it stands")
             return super().rows()
         mean = self.name == "weince" or self.loss.get("form") == "mean"
         if self.word("sampling", "iid", "supervised") == "iid":
             return w, [x + mean for x in v], [v for _ in v]
-        return w, [0 * x + mean for x in v], [[x / (1 - own) for x in v] for own in v]
+        return w, [Fraction(mean) for _ in v], [[x / (1 - own) for x in v] for own in v]
 
     def draws(self) -> Any:
         found = super().draws()
-        _need(found is None or not {*BALANCE.split()} & {*self.loss}, "finitely many draws are not rebalanced here")
+        _need(found is None or not self.changed, "finitely many draws are not rebalanced here")
         return found
 
     def pull(self) -> Balls:
         """Part of an anchor's pull of soft-supcon that goes to each class of another kind."""
+        _need(0 <= self.option("epsilon", "0.1") <= 1, "epsilon: wanted 0 to 1")
         e, p = _ball(self.option("epsilon", "0.1")), [_ball(x) for x in self.p]
         return [[e * y / (x + e * (1 - x)) for y in p] for x in p]
 
@@ -185,14 +188,14 @@ class Further(Classes):
     @property
     def blind(self) -> bool:
         """Whether classes at one point count as one class of their joint weight."""
-        changed = {*BALANCE.split(), "full_batch", "anchor", "compared"} & {*self.loss, *self.groups[0]}
-        return self.name in ("supcon", "infonce", "dcl") and not changed and self.loss.get("sampling", "iid") == "iid"
+        same = not self.changed and not self.full
+        return self.name in ("supcon", "infonce", "dcl") and same and self.loss.get("sampling", "iid") == "iid"
 
 
 class Sides(Classes):
     """Points of two sides, first x_i, then y_j, each a kind of its own; pi: how often each pair belongs together."""
 
-    takes = SIDES
+    takes, asks = SIDES, "loss pairs"
 
     def __init__(self, question: Any) -> None:
         pairs = [_numbers({"pairs": row}, "pairs") for row in _entry(question, "pairs", list)]
@@ -218,17 +221,16 @@ class Sides(Classes):
                 force[i][j] += _ball(mass) * s * part / total
             return _ball(mass) * total.log()
 
-        _need(
-            {str(self.loss.get(key)) for key in ("sampling", "prior")} <= KNOWN,
-            f"sampling and prior: known are {KNOWN}",
-        )
+        sampling, share = self.loss.get("sampling", "supervised"), self.loss.get("prior", "uniform")
+        _need(sampling in ("supervised", "iid") and share in ("uniform", "props"), "no such sampling, or no such prior")
         m, none = _ball(self.option("margin", "0")), [0] * max(len(self.x), len(self.y))
-        bias, size = _ball(self.option("bias", "0")), Fraction(self.option("batch", str(len(none)))) - 1
+        bias, size = _ball(self.option("bias", "0")), self.option("batch", str(len(none))) - 1
+        _need(size >= 0, "batch: wanted one pair or more")
         for i in self.first if self.name == "clip" else ():
             value += log_sum(self.x[i] / 2, [(i, j) for j in columns], self.y, none[: len(self.y)])
         for j in columns if self.name == "clip" else ():
             value += log_sum(self.y[j] / 2, [(i, j) for i in self.first], self.x, none[: len(self.x)])
-        prior = self.y if self.loss.get("prior") == "props" else [Fraction(1, len(self.y))] * len(self.y)
+        prior = self.y if share == "props" else [Fraction(1, len(self.y))] * len(self.y)
         for i, j in ((i, j) for i in self.first for j in columns):
             if self.name != "siglip":
                 value -= _ball(pi[i][j]) * (X[i][j] - m) * s
@@ -239,7 +241,7 @@ class Sides(Classes):
                 continue
             x, y, z = self.x[i], self.y[j], X[i][j] * s + bias
             other = x * (y - pi[i][j]) / (1 - x) / 2 + y * (x - pi[i][j]) / (1 - y) / 2
-            near, far = _ball(pi[i][j]), _ball(size * (x * y if self.loss.get("sampling") == "iid" else other))
+            near, far = _ball(pi[i][j]), _ball(size * (x * y if sampling == "iid" else other))
             value += near * (1 + (-z).exp()).log() + far * (1 + z.exp()).log()
             force[i][j] += s * (far / (1 + (-z).exp()) - near / (1 + z.exp()))
         slope = [[_ball(0) for _ in self.m] for _ in self.m]
@@ -266,7 +268,7 @@ def around(q: Further, C: Balls, mu: list[Any], fixed: Any) -> Balls | None:
     cosine is farther off than R, bend from below there.  F is convex: where what is that far off is worse, so is all
     beyond.
     """
-    D, m = dual(q, C, q.flat)[2], q.m
+    D, m = verify.dual(q, C, q.flat)[2], q.m
     top, R = max(abs(_ball(x)).upper() for row in (mu, *D) for x in row), 1 / (1000 * max(_ball(1), _ball(q.scale)))
     shifts = (top * _ball(2) ** -j for j in range(verify.flint.ctx.prec, -4, -4))
     delta = next((x for x in shifts if verify.positive(q, D, [y + x for y in mu])), None)
@@ -293,9 +295,9 @@ def geometry(data: Any, claim: str, groups: Any, rank: Any = None) -> Outcome:
     differences: as D_ab = beta_A pi_a pi_b within it, if m_A > beta_A.  As S G = 0, rank S + rank G <= K; both are
     bounded from below by pivots.
     """
-    q = Further(_entry(data, "question", dict))
+    q = Further(_entry(data, "question", dict, Further.asks))
     C, mu, n = (
-        verify.point_of(q, _entry(data, "point", dict))[0],
+        verify.point_of(q, data)[0],
         [_ball(x) for x in _numbers(_entry(data, "dual", dict), "mu", len(q.p))],
         q.sizes,
     )
@@ -326,7 +328,7 @@ def geometry(data: Any, claim: str, groups: Any, rank: Any = None) -> Outcome:
     box = around(q, C, mu, fixed)
     if box is None:
         return said, undecided, "the optimum is not enclosed"
-    D, force = dual(q, box, q.flat)[2:]
+    D, force = verify.dual(q, box, q.flat)[2:]
     parts = [*groups, *([g] for g in q.m if g not in place)]
     pull = [-sum(n[g] * n[h] * D[g][h] * box[g][h] for g in part for h in q.m if h not in part) for part in parts]
     mass = [sum(n[g] * _ball(q.p[g]) for g in part) for part in parts]
@@ -380,13 +382,13 @@ KINDS_TOO: verify.Kinds = {
 def check_all(text: str | bytes) -> list[Outcome]:
     """All claims of a proof of either format, those that stand under the key ``further``, too."""
     try:
-        data = json.loads(text) if len(text) <= verify.MOST_BYTES else None
+        data = json.loads(text, object_pairs_hook=_once) if len(text) <= verify.MOST_BYTES else None
     except (ValueError, RecursionError):
         data = None
-    if not isinstance(data, dict) or type(data.get("further")) is not list or type(data.get("claims")) is not list:
+    if not isinstance(data, dict) or "further" not in data:
         return verify.check(text, {verify.FORMAT: verify.KINDS, FURTHER: KINDS_TOO})
-    _need(data.get("format") in (verify.FORMAT, FURTHER), f"format {data.get('format')!r:.40} is not known")
-    joined = {**data, "format": FURTHER, "claims": [*data["claims"], *data["further"]]}
+    _need(_entry(data, "format", str) in (verify.FORMAT, FURTHER), f"format {data['format']!r:.40} is not known")
+    joined = {**data, "format": FURTHER, "claims": _entry(data, "claims", list) + _entry(data, "further", list)}
     return verify.check(json.dumps(joined), {FURTHER: KINDS_TOO})
 
 

@@ -112,6 +112,7 @@ FORMS = [
     ("--props", ".7,.2,.1", "-t", ".5", "--sampler", "sqrt", "--denominator", ".5,.3,.2"),
     ("--props", ".7,.2,.1", "-t", ".5", "--anchor-weights", "balanced", "--logit-adjust", "1"),
     ("--props", ".7,.2,.1", "--loss", "infonce", "--anchor-weights", "1,2,3", "--denominator", "balanced"),
+    ("--props", ".7,.2,.1", "--loss", "infonce", "--sampling", "supervised", "--sampler", ".3", "-t", "1"),
     ("--props", ".8,.1,.05,.05", "--loss", "kcl", "--batch", "6", "-t", ".5"),
     ("--props", ".5,.3,.1,.1", "--loss", "bcl"),
     ("--props", ".7,.2,.1", "--loss", "n-pair", "-t", ".5"),
@@ -186,6 +187,8 @@ def test_a_threshold_in_whole_numbers_lies_between_neighbours(run, tmp_path):
     assert holds(proof)
     (claim,) = proof["claims"]
     assert (claim["low"], claim["high"], claim["collapsed"]) == ("13", "14", "below")
+    (outcome,) = verify.check(json.dumps(proof))
+    assert outcome[0] == "one class opposite all others is the only optimum at batch 13, and no optimum at 14"
     for low, high in (("12", "13"), ("14", "15"), ("13.5", "14")):
         assert rejected({**proof, "claims": [{**claim, "low": low, "high": high}]})
 
@@ -576,6 +579,17 @@ def test_bad_numbers_sizes_and_claims_are_refused(run, tmp_path):
         "at the origin": (("point", "centroids", 0), ["0", "0", "0"]),
         "claims": (("claims",), []),
         "lacks one of its keys": (("claims", 0), {"claim": "value"}),
+        "value lacks one of its keys or has others": (("claims", 0, "at_least"), "0"),
+        "'question' has 'dim'": (("question", "dim"), "1"),
+        "'classes' has 'anchor'": (("question", "classes", 0, "anchor"), "9"),
+        "'a proof' has 'slack'": (("slack",), "1"),
+        "'point' has 'radius'": (("point", "radius"), "2"),
+        "full_batch: wanted true or false": (("question", "loss", "full_batch"), "no"),
+        "full_batch: wanted true or false, and no": (
+            ("question", "loss"),
+            {"name": "supcon", "temperature": "0.5", "full_batch": True, "batch": "8"},
+        ),
+        "views are those of a batch": (("question", "loss", "views"), "3"),
         "wanted some of": (("claims", 0), {"claim": "hope"}),
     }
     for said, (place, value) in changes.items():
@@ -588,6 +602,56 @@ def test_bad_numbers_sizes_and_claims_are_refused(run, tmp_path):
             verify.check(json.dumps(other))
 
 
+@pytest.mark.parametrize("check", [verify.check, verify_further.check_all])
+def test_an_entry_that_comes_twice_is_refused(run, tmp_path, check):
+    """A reader sees the first of the two, json the last."""
+    text = json.dumps(written(run, tmp_path, "imbalance", "--props", ".7,.2,.1", "-t", ".5"))
+    with pytest.raises(verify.NotAProofError, match="comes twice among claim, at_least, at_least"):
+        check(text.replace('"at_least": "', '"at_least": "5", "at_least": "'))
+
+
+def test_weights_that_a_check_would_not_use_are_refused(run, tmp_path):
+    """Of some classes only, beside a rule, or for a loss, a batch or draws that are not rebalanced."""
+    proof = written(run, tmp_path, "imbalance", "--props", ".7,.2,.1", "-t", ".5", "--anchor-weights", "1,2,3")
+    assert holds(proof)
+    classes = proof["question"]["classes"]
+    some = [classes[0], {k: x for k, x in classes[1].items() if k != "anchor"}, classes[2]]
+    loss = {"name": "supcon", "temperature": "0.5"}
+    for question in (
+        {"loss": loss, "classes": some},
+        {"loss": loss, "classes": [some[1], *classes[1:]]},
+        {"loss": {**loss, "anchors": "balanced"}, "classes": classes},
+        {"loss": {**loss, "batch": "8"}, "classes": classes},
+        {"loss": {**loss, "full_batch": True}, "classes": [{**each, "weight": "2"} for each in classes]},
+        {"loss": {**loss, "name": "bcl"}, "classes": classes},
+        {"loss": {"name": "spectral"}, "classes": classes},
+    ):
+        with pytest.raises(verify.NotAProofError):
+            verify_further.check_all(json.dumps({**proof, "question": question}))
+    with pytest.raises(verify.NotAProofError, match="'further' must be list"):
+        verify_further.check_all(json.dumps({**proof, "further": {"claim": "rank", "rank": 1, "groups": []}}))
+
+
+def test_a_batch_of_less_than_one_pair_would_make_false_bounds_true():
+    """SigLIP with less than nothing of negatives is concave in them: from pairs at right angles, where its slope is
+    small, the tangent promises a loss of .6 at least; with all points at one place it is -199 log 2."""
+    proof = {
+        "format": verify_further.FURTHER,
+        "kind": "sides",
+        "question": {
+            "loss": {"name": "siglip", "temperature": "0.01", "bias": "-100", "batch": "-199"},
+            "pairs": [["1", "0"], ["0", "1"]],
+        },
+        "point": {"centroids": [["1", "0"], ["0", "1"]] * 2, "spread": ["0"] * 4},
+        "dual": {"mu": ["12.5"] * 4},
+        "claims": [{"claim": "bound", "at_least": "0.6"}],
+    }
+    with pytest.raises(verify.NotAProofError, match="batch: wanted one pair or more"):
+        verify_further.check_all(json.dumps(proof))
+    proof["question"]["loss"]["batch"] = "1"
+    assert verify_further.check_all(json.dumps(proof))[0][1]
+
+
 @pytest.mark.parametrize(
     "args",
     [
@@ -595,6 +659,7 @@ def test_bad_numbers_sizes_and_claims_are_refused(run, tmp_path):
         ("imbalance", "--props", ".7,.2,.1", "--nonnegative"),
         ("imbalance", "--props", ".7,.2,.1", "--sampler", "balanced", "--batch", "8"),
         ("threshold", "--props", ".9,.06,.04", "--over", "imbalance"),
+        ("threshold", "--props", ".25,.5,.25", "--over", "negatives", "--loss", "dcl"),  # linear in one: a tie
         ("realizable", "--weighting", "yaware"),
     ],
 )

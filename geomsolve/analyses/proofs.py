@@ -45,7 +45,7 @@ from geomsolve.gram.types import FloatArray
 from geomsolve.losses import Loss
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.merged import Merger
-from geomsolve.proof.certificate import collapse_blocks, collapse_is_optimal, dual_matrix
+from geomsolve.proof.certificate import COLLAPSE_ROUNDING, collapse_blocks, collapse_is_optimal, dual_matrix
 from geomsolve.proof.collapse import has_majority
 from geomsolve.questions.advise import Advise
 from geomsolve.questions.base import Problem
@@ -295,7 +295,14 @@ def of_threshold(report: ThresholdReport, problem: Threshold, digits: int) -> di
     above = bool(report.collapsed_above)
     if path.whole:
         low = next((k for k in (int(value) - 1, int(value)) if k > 0 and changes_after(path, k)), int(value))
-        text = (str(low), str(low + 1))
+        text, held = (str(low), str(low + 1)), float(low + 1 if above else low)
+        blocks, size = collapse_blocks(*path.at(held))
+        if blocks.min_eigenvalue() < COLLAPSE_ROUNDING * size:
+            raise InputError(
+                f"at {problem.over} {held:g} other geometries are as good as collapse, so that no proof that stands "
+                "alone is written of this threshold; leave this out",
+                field="proof",
+            )
         return threshold_proof(
             question, assumed(report.assumption), text, downhill(path, float(low if above else low + 1)), above=above
         )
