@@ -622,6 +622,16 @@ def test_check_trains_towards_the_limit_of_no_weight_decay(run):
     assert np.array(trained["descent"]["gram"])[4, 5] == pytest.approx(-0.45899, abs=5e-3)  # the published one
 
 
+def test_what_is_least_without_weight_decay_is_said_in_words(run):
+    """As the lengths that are printed add up: 0.45 of it the two large classes each, by hand."""
+    asked = ("imbalance", "--counts", "9,9,1,1", "--loss", "cross-entropy")
+    found, shown = run(*asked, "--json").json, " ".join(run(*asked).stdout.split())
+    features, classifiers = (np.square(found[side]["norms"]) for side in ("features", "classifiers"))
+    half = (np.array([0.45, 0.45, 0.05, 0.05]) @ features + classifiers.sum()) / 2
+    assert half == pytest.approx(found["value"], abs=1e-12)
+    assert f"add up to {half:.9g}; with every class ahead by 1 none add up to less" in shown
+
+
 @pytest.mark.slow
 def test_check_in_words(run):
     pytest.importorskip("torch")

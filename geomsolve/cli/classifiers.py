@@ -163,8 +163,9 @@ def sure(report: ClassifierReport) -> str:
     if report.cross_entropy is None:
         state = "Proven" if report.certified else "NOT PROVEN"
         return (
-            f"{state}: logits of nuclear norm {rounded(report.value, 9)}, every class ahead by 1; none with such "
-            f"margins have less than {rounded(report.lower_bound, 9)} ({left(report.gap, report.value)})."
+            f"{state}: half the squared lengths, of features by their shares and of classifiers, add up to "
+            f"{rounded(report.value, 9)}; with every class ahead by 1 none add up to less than "
+            f"{rounded(report.lower_bound, 9)} ({left(report.gap, report.value)})."
         )
     proof = (report.value, report.lower_bound, report.gap, report.certified, report.problem["tolerance"])
     lines = proof_lines(*proof, embedding="features and classifiers", advice="Try a larger --tolerance.")

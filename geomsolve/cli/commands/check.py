@@ -124,7 +124,7 @@ def show(report: CheckReport, screen: Console, *, quiet: bool) -> None:
     screen.print(f"{caption(report)}\n")
     found, predicted = report.descent, report.prediction
     sampled = f" ± {found.standard_error:.1e} (sampled)" if found.standard_error else ""
-    what, unit = ("Nuclear norm", ", with every sample ahead by 1") if predicted.norm else ("Loss", " nats")
+    what, unit = ("Half the squared lengths", ", with margins of 1") if predicted.norm else ("Loss", " nats")
     loss = f"{what} reached: {number(found.value, 9)}{sampled}{unit}"
     if report.companion:
         screen.print(f"{loss}, which is not comparable with the plain loss's {number(predicted.value, 9)}.")
