@@ -208,8 +208,8 @@ def test_features_and_classifiers_along_weight_decay(run, tmp_path):
     assert len(table.read_text().splitlines()) == 5
     assert (tmp_path / "picture.png").stat().st_size > 1000
     shown = run(*asked).stdout
-    assert "From regularise 0.05 on classes 3 and 4 share a point." in shown
-    assert "From regularise 0.15 on all features and classifiers are 0." in shown
+    assert "From weight decay 0.05 on classes 3 and 4 share a point." in shown
+    assert "From weight decay 0.15 on all features and classifiers are 0." in shown
     assert "ufm" not in shown
 
 

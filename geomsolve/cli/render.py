@@ -133,17 +133,23 @@ def loss_phrase(loss: dict[str, Any]) -> str:
 
 def loss_words(loss: dict[str, Any]) -> str:
     """'supcon, temperature 0.1'; of a loss that is not known here as well."""
-    from geomsolve.losses import known_losses
-
     name = str(loss.get("name", "supcon"))
-    cls = known_losses().get(name)
     shown = [name]
     for key, value in loss.items():
-        label = cls.spelled.get(key, key.replace("_", " ")) if cls else key.replace("_", " ")
         if key == "name" or value is False:
             continue
+        label = parameter_words(key, name)
         shown.append(label if value is True else f"{label} {_parameter(value)}")
     return ", ".join(shown)
+
+
+def parameter_words(key: str, loss: str) -> str:
+    """A parameter of the loss of that name, or what else may vary, in words."""
+    from geomsolve.losses import known_losses
+
+    cls = known_losses().get(loss)
+    plain = key.replace("_", " ")
+    return cls.spelled.get(key, plain) if cls else plain
 
 
 def _parameter(value: Any) -> str:

@@ -35,7 +35,7 @@ from geomsolve.cli.options import (
 )
 from geomsolve.cli.output import File, Output
 from geomsolve.cli.progress import Counted, counting
-from geomsolve.cli.render import chosen, colour, holds_for, loss_phrase, mean_over_batches, sparkline
+from geomsolve.cli.render import chosen, colour, holds_for, loss_phrase, mean_over_batches, parameter_words, sparkline
 from geomsolve.cli.workers import check_workers, worker_options
 from geomsolve.errors import InputError
 from geomsolve.questions.base import keys
@@ -186,8 +186,8 @@ def show(report: SweepReport | SweepCrossmodalReport, screen: Console, *, quiet:
         screen.print(settling, style="bold")
     if quiet:
         return
-    varied = listing([name.replace("_", " ") for name in report.over])
     loss = {key: value for key, value in report.problem["loss"].items() if key not in report.over}
+    varied = listing([parameter_words(name, loss["name"]) for name in report.over])
     screen.print(f"{loss_phrase(loss)}; {varied} varied.\n")
     whose = "classifiers" if report.of_classifiers else "classes"
     if len(report.over) == 1:
@@ -210,7 +210,7 @@ def show(report: SweepReport | SweepCrossmodalReport, screen: Console, *, quiet:
         (name,) = report.over
         for change in report.collapse:
             if "groups" in change:
-                screen.print(merger(name, change))
+                screen.print(merger(parameter_words(name, loss["name"]), change[name], change))
                 continue
             happens = "sets in" if change["collapsed_above"] else "ends"
             screen.print(f"Collapse of all smaller classes {happens} at {name} {number(change[name])}.")
@@ -242,9 +242,9 @@ def show(report: SweepReport | SweepCrossmodalReport, screen: Console, *, quiet:
         screen.print(f"NOT PROVEN at {failed} of {points}: the widest gap is {worst:.1e}.{other}")
 
 
-def merger(name: str, change: dict[str, Any]) -> str:
+def merger(noun: str, value: float, change: dict[str, Any]) -> str:
     """Where alike classes come to share a point, features and classifiers, or all vanish."""
-    start = f"From {name.replace('_', ' ')} {number(change[name])} on"
+    start = f"From {noun} {number(value)} on"
     if change["structure"] == "total collapse":
         return f"{start} all features and classifiers are 0."
     return f"{start} classes {listing(change['groups'][0], 6)} share a point."
@@ -266,7 +266,7 @@ def sentence(report: SweepReport) -> str:
     (name,) = report.over
     values = [number(x, 4) for x in report.over[name]]
     runs = [list(run) for _, run in itertools.groupby(range(len(kinds)), key=lambda i: kinds[i])]
-    noun = name.replace("_", " ")
+    noun = parameter_words(name, loss)
     if len(runs) == 1:
         low, high = report.rows[0]["min_angle_deg"], report.rows[-1]["min_angle_deg"]
         known = report.rows[0]["structure"] != "undetermined"
@@ -321,7 +321,8 @@ def table(report: SweepReport) -> Table:
     (name,) = report.over
     shown = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     norms = report.of_classifiers and all(row["cross_entropy"] is None for row in report.rows)
-    titles = [name.replace("_", " "), "min angle", "max angle", "least norm" if norms else "loss value", "gap"]
+    noun = parameter_words(name, report.problem["loss"]["name"])
+    titles = [noun, "min angle", "max angle", "least norm" if norms else "loss value", "gap"]
     titles += ["features", "aligned"] if report.of_classifiers else ["simplex loses"]
     wide = report.problem.get("slack") is not None
     for title in [*titles, "widest range"] if wide else titles:
