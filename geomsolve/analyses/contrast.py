@@ -166,6 +166,8 @@ class ContrastReport(Report):
         if not self.settled:
             return self.verdict
         best, worst = self.settled[0], self.settled[-1]
+        if best is worst:
+            return f"{self.angle(best):.1f}° ({best.label})"
         return f"{self.angle(worst):.1f}° ({worst.label}) to {self.angle(best):.1f}° ({best.label})"
 
     @property
