@@ -87,7 +87,7 @@ def test_losses_stand_as_they_were_named_and_best_first_otherwise(three):
     named = solve(Contrast(props=THREE, losses=["triplet", "supcon", "spectral"]))
     assert [row.label for row in named.rows] == ["triplet", "supcon", "spectral"]
     assert named.headline == "90.0° (spectral) to 115.7° (supcon)"
-    assert solve(Contrast(props=THREE, losses=["triplet", "spectral"])).headline == "90.0° (spectral)"  # of one no range
+    assert solve(Contrast(props=THREE, losses=["triplet", "spectral"])).headline == "90.0° (spectral)"
     angles = [row.minority_angle_deg for row in three.rows if row.fixed]
     assert len(angles) >= 5
     assert angles == sorted(angles, reverse=True)
