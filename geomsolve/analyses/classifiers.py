@@ -35,8 +35,8 @@ from geomsolve.report import Effort, Proof, ProvenReport, Table, jsonable, under
 from geomsolve.solvers.nuclear import PeeledAnswer, solve_peeled
 
 MOST_ORBITS, MOST_MARGINS = 600, 2000
-"""Distinct proportions up to which features and classifiers are solved for: 446 within a budget take a minute of one
-core, and cost grows with their cube.  Margins have a closed form, of which one decomposition is the cost."""
+"""Distinct proportions up to which features and classifiers are solved for: 446 within a budget take 8 s to two
+minutes of one core, and cost grows with their cube.  Margins have a closed form: one decomposition is the cost."""
 
 FULL_GRAM = 64
 """Classes up to which K x K cosines are part of the JSON without being asked for."""
