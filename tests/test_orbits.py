@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomsolve import Orbits
+from geomsolve.gram.orbits import EXACT, Blocks
 
 MULTIPLICITIES = ([1, 1, 1], [3], [2, 1, 4], [1, 5], [2, 2, 2])
 
@@ -157,3 +158,12 @@ def test_order_of_classes_does_not_change_the_orbits(counts, random):
     np.testing.assert_array_equal(one.proportions, other.proportions)
     for orbits, written in ((one, counts), (other, shuffled)):
         np.testing.assert_array_equal(orbits.proportions[orbits.index], np.array(written) / total)
+
+
+@pytest.mark.parametrize("low", [[], [0.0], [0.0, 0.0, 1e-9, 1e-7], [0.0] * 8, [-1e-9, -2.0], [0.999e-6, 1.001e-6]])
+def test_the_rank_of_large_matrices_counts_eigenvalues_above_the_threshold(low, rng):
+    m = EXACT + 20
+    values = np.concatenate([low, np.exp(rng.uniform(np.log(1e-4), 3, m - len(low)))])
+    vectors = np.linalg.qr(rng.standard_normal((m, m)))[0]
+    matrix = (vectors * values) @ vectors.T
+    assert Blocks((matrix + matrix.T) / 2, np.zeros(0)).quotient_rank(1e-6) == int(np.sum(values > 1e-6))

@@ -34,6 +34,9 @@ from geomsolve.gram.types import FloatArray, IntArray
 EXACT = 300
 """Orbits up to which eigenvalues are computed one by one; beyond, bounds and counts from factorisations are tried."""
 
+FEW = 6
+"""Eigenvalues that are counted one by one where all others are known to be larger."""
+
 AFFORDABLE = 1500
 """Orbits up to which eigenvalues are computed all the same where the quickest bound says little."""
 
@@ -99,15 +102,43 @@ class Blocks:
         return bool(np.isfinite(np.diag(factor)).all())  # no number is no proof
 
     def quotient_rank(self, threshold: float) -> int:
-        """How many eigenvalues of the quotient exceed ``threshold``: large ones are counted by Sylvester's inertia."""
-        m = self.quotient.shape[0]
+        """How many eigenvalues of the quotient exceed ``threshold``; of large ones, where more than a few do not, they
+        are counted by Sylvester's inertia."""
+        m = int(self.quotient.shape[0])
         if m <= EXACT:
             return int(np.sum(np.linalg.eigvalsh(self.quotient) > threshold))
+        few = self._few_below(threshold)
+        if few is not None:
+            return m - few
         shifted = self.quotient.copy()
         shifted[np.diag_indices(m)] -= threshold
         factor, pivots, _ = importlib.import_module("scipy.linalg.lapack").dsytrf(shifted, lower=1, overwrite_a=1)
         # a 1 x 1 pivot has the sign of an eigenvalue; a 2 x 2 pivot (two negative marks) has one of each sign
         return int(np.sum((pivots > 0) & (np.diag(factor) > 0)) + np.sum(pivots < 0) // 2)
+
+    def _few_below(self, threshold: float) -> int | None:
+        """How many eigenvalues of the quotient Q do not exceed ``threshold``; None where they are many, or too close.
+
+        N, orthonormal (m, k), has Ritz values that do not, so that k eigenvalues do not, at least; and Q + c N N' has
+        none that does not, so that no more do.
+        """
+        m, several = self.quotient.shape[0], 2 * FEW
+        size = float(np.abs(np.diag(self.quotient)).sum())
+        shifted = self.quotient.copy()
+        shifted[np.diag_indices(m)] += m * np.finfo(float).eps * size
+        probes = np.cos(np.outer(np.arange(m), np.arange(1, several + 1)))
+        try:
+            basis = np.linalg.qr(np.linalg.solve(shifted, probes))[0]
+        except np.linalg.LinAlgError:
+            return None
+        values, turn = np.linalg.eigh(basis.T @ self.quotient @ basis)
+        below = values <= threshold
+        basis = basis @ turn[:, below]
+        shifted = size * basis @ basis.T
+        shifted += self.quotient
+        shifted[np.diag_indices(m)] -= threshold
+        alone = below.sum() <= FEW and Blocks(shifted, np.zeros(0)).is_psd(0.0)
+        return int(below.sum()) if alone else None
 
     def negative_part(self) -> Blocks:
         """The psd matrix A_- of A = A_+ - A_- with A_+ psd and A_+ A_- = 0."""

@@ -192,9 +192,11 @@ class SupCon(Loss):
             mass = np.where(counts > 1, n * counts / total, 0.0)
             # two classes of one sample each are nobody's anchor, so their cosine does not enter
             strict = int(np.sum(n * (counts == 1))) < 2
-            return LogSum(orbits.others * counts, counts - 1, mass, scale, unique_minimiser=strict)
+            return LogSum.of_classes(orbits, counts, counts - 1, mass, scale, unique=strict)
         q, w, v = self.rebalance.by_orbit(orbits)
         heard = int(np.sum(n * (w == 0))) < 2  # the cosine of two classes that are no anchors does not enter
+        if self.batch is None and self.pair_margin is None:
+            return LogSum.of_classes(orbits, v, v, n * w, scale, unique=heard)
         margins = scale * self.rebalance.margins(orbits)
         if self.batch is None:
             return LogSum(orbits.others * v * np.exp(margins), v, n * w, scale, unique_minimiser=heard)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.base import ConeForm, Curvature, LogTerms, Minorant, Objective, RowCurvature
 
@@ -37,6 +38,19 @@ class LogSum(Objective):
         self.unique_minimiser = unique_minimiser
         if target is not None:
             self.attraction = self._square(scale * mass[:, None] * target)
+
+    @classmethod
+    def of_classes(
+        cls, orbits: Orbits, counted: FloatArray, own: FloatArray, mass: FloatArray, scale: float, *, unique: bool
+    ) -> LogSum:
+        """The rows of anchors that count every other class of orbit h ``counted`` (m,) times, and their own class
+        ``own`` (m,): without a logarithm for each pair of orbits, for searches that ask for many scales."""
+        found = cls(np.zeros((1, 1)), own, mass, scale, unique_minimiser=unique)
+        found.rows = found.m = orbits.n_orbits
+        with np.errstate(divide="ignore"):
+            found.log_weights = np.tile(np.log(orbits.sizes * counted), (found.m, 1))
+            np.fill_diagonal(found.log_weights, np.log((orbits.sizes - 1) * counted))
+        return found
 
     def _rows(self, cosines: FloatArray) -> FloatArray:
         return cosines.reshape(self.rows, -1)

@@ -101,11 +101,11 @@ def dual_matrix(orbits: Orbits, cosines: FloatArray, slope: FloatArray) -> tuple
     """S = D + diag(mu) as mu (m,) and D (m, m) by orbit, for ``slope`` (m, m) = dF/dC at ``cosines`` (m, m)."""
     n = orbits.sizes
     off_diagonal = slope + slope.T
-    off_diagonal /= 2 * n
-    off_diagonal /= n[:, None]
+    off_diagonal *= 0.5 / n
+    off_diagonal *= (1 / n)[:, None]
     inner = np.diag(slope) / np.maximum(n * (n - 1), 1)
     np.fill_diagonal(off_diagonal, np.where(n > 1, inner, 0.0))
-    multipliers = -np.einsum("gh,gh,h->g", off_diagonal, cosines, n) + inner * np.diag(cosines) * (n > 1)
+    multipliers = -np.einsum("gh,gh->g", off_diagonal, cosines * n) + inner * np.diag(cosines) * (n > 1)
     return multipliers, off_diagonal
 
 
@@ -140,17 +140,38 @@ def collapse_blocks(objective: Objective, orbits: Orbits) -> tuple[Blocks, float
     value is the size of its entries together, relative to which eigenvalues are rounding.
     """
     sign = np.where(np.arange(orbits.n_orbits) == 0, 1.0, -1.0)
-    cosines = np.outer(sign, sign)
-    blocks = dual_blocks(orbits, cosines, objective.gradient(cosines))
-    size = float(np.abs(blocks.quotient).sum())
-    v = np.sqrt(orbits.sizes) * sign / np.sqrt(orbits.n_classes)
-    return Blocks(blocks.quotient + size * np.outer(v, v), blocks.contrast), size
+    return _lifted(orbits, sign, objective.gradient(np.outer(sign, sign)))
 
 
 def collapse_is_optimal(objective: Objective, orbits: Orbits) -> bool:
     """Whether a single majority class, first, with all others at one opposite point, minimises ``objective``."""
-    blocks, size = collapse_blocks(objective, orbits)
+    sign = np.where(np.arange(orbits.n_orbits) == 0, 1.0, -1.0)
+    slope = objective.gradient(np.outer(sign, sign))
+    if _pulled_apart(orbits, sign, slope):
+        return False
+    blocks, size = _lifted(orbits, sign, slope)
     return blocks.is_psd(COLLAPSE_ROUNDING * size)
+
+
+def _lifted(orbits: Orbits, sign: FloatArray, slope: FloatArray) -> tuple[Blocks, float]:
+    """What :func:`collapse_blocks` returns, by the ``slope`` (m, m) of F at the collapse."""
+    blocks = dual_blocks(orbits, np.outer(sign, sign), slope)
+    size = float(np.abs(blocks.quotient).sum())
+    v = np.sqrt(orbits.sizes) * sign / np.sqrt(orbits.n_classes)
+    lifted = np.outer(size * v, v)
+    lifted += blocks.quotient
+    return Blocks(lifted, blocks.contrast), size
+
+
+def _pulled_apart(orbits: Orbits, sign: FloatArray, slope: FloatArray) -> bool:
+    """Whether a contrast of S at the collapse is negative beyond rounding: known from its row sums, without S."""
+    n = orbits.sizes
+    several = n > 1
+    inner = np.diag(slope) / np.maximum(n * (n - 1), 1) * several
+    pulled = (slope @ sign + sign @ slope - 2 * sign * np.diag(slope)) * sign / (2 * n)
+    multipliers = -pulled - np.maximum(n - 1, 0) * inner
+    most = float(np.abs(slope).sum() + n @ (np.abs(multipliers) + n * np.abs(inner)))  # no less than S is in size
+    return bool((multipliers - inner)[several].min(initial=0.0) < -COLLAPSE_ROUNDING * most)
 
 
 def certify(
@@ -191,6 +212,8 @@ def weighed_shift(orbits: Orbits, multipliers: FloatArray, off_diagonal: FloatAr
 def tighten(objective: Objective, orbits: Orbits, cosines: FloatArray, certificate: Certificate) -> Certificate:
     """The same value with the best lower bound that a few other minorants give; stops once certified."""
     best = certificate
+    if best.certified:
+        return best
     slope = objective.gradient(cosines)
     for _ in range(ROUNDS):
         if best.certified:

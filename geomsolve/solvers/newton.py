@@ -3,7 +3,7 @@
 The equations are  log(D + T) = log(U U' + T)  for the forces, and  G U = 0  for their balance.  With the curvature
 H = own - sum_r rows_r rows_r' (:class:`RowCurvature`), eliminating the change of the cosines leaves as unknowns the
 change of U and of the few normalisers y of each row, (r + R) m in all: a system, factorised while small, given to
-GMRES beyond (Newton-Krylov), in single precision when large, and without ever being formed when larger still.
+GMRES beyond (Newton-Krylov), which applies it by its m x m factors, in single precision.
 
 Everything is in orbit coordinates: Phi, Psi are the two sides times ``pairs``.
 
@@ -32,11 +32,11 @@ FORCING = 0.01
 DIRECT = 600
 """Unknowns up to which the Newton system is factorised; beyond, GMRES."""
 
-SINGLE = 2000
-"""Unknowns up to which the Newton system is kept in double precision."""
+SINGLE = 600
+"""Unknowns up to which GMRES has the Newton system in double precision."""
 
-WHOLE = 6000
-"""Unknowns up to which the Newton system is kept at all; beyond, GMRES applies it block by block."""
+FACTORED = 2000
+"""Unknowns up to which the Newton system is factorised where GMRES fails."""
 
 FARTHEST = 4.0
 """Largest cosine that an iterate may have: it is a Gram matrix only in the end, but never far from one."""
@@ -195,10 +195,9 @@ class Newton:
         return response
 
     def matrix(self) -> tuple[FloatArray, FloatArray]:
-        """The scaled matrix and ``scale`` (both by unknown); single precision where it is large, which only costs a
-        step more."""
+        """The scaled matrix and ``scale`` (both by unknown)."""
         size, m = self.n_unknowns, self.m
-        full = np.zeros((size, size), dtype=np.float64 if size <= SINGLE else np.float32)
+        full = np.zeros((size, size))
         scale = np.empty(size)
         wide = 1 if self.joint else m
         U, n = self.state.roots, self.state.orbits.sizes
@@ -249,25 +248,53 @@ class Newton:
         return full, scale
 
     def operator(self) -> tuple[Callable[[FloatArray], FloatArray], FloatArray]:
-        """The same linear map without its matrix, and ``scale``: here balance is scaled by its diagonal."""
-        U, n, cosines = self.state.roots, self.state.orbits.sizes[:, None], self.state.cosines
-        own = np.empty((self.m, self.r))
+        """The same linear map by its m x m factors, 2 + 2R + R^2 of them, and ``scale``: here balance is scaled by its
+        diagonal.  The factors are in single precision where they are large, which only costs a step more."""
+        U, n, m = self.state.roots, self.state.orbits.sizes[:, None], self.m
+        dtype = np.float64 if self.n_unknowns <= SINGLE else np.float32
+        turn, rest = np.empty((2, m, m), dtype)
+        push, pulled = np.empty((2, self.R, m, m), dtype)
+        mixed = np.empty((self.R, self.R, m, m), dtype)
+        felt, norms = np.empty((self.R, m, self.r)), np.empty((self.R, m, self.r))
+        own, crossed = np.empty((m, self.r * self.r)), np.empty((self.R, self.R, m))
+        both = (U[:, :, None] * U[:, None, :]).reshape(m, -1)
         for part in self.blocks:
-            pairs = self.pairs(part)
-            own[part] = (pairs * self.response(part, pairs)) @ U**2
-        own += n * (1 + np.abs(np.diag(cosines)[:, None]) * (n - 1))
+            pairs, X, rows = self.pairs(part), self.X[part], self.rows[:, part]
+            Q = self.response(part, pairs)
+            for k in range(self.R):
+                weighed = X * rows[k]
+                for j in range(self.R):
+                    mixed[k, j, part] = weighed * self.rows[j][:, part].T
+                    crossed[k, j, part] = np.einsum("gh,gh->g", weighed, rows[j])
+                weighed *= pairs
+                push[k, part] = weighed
+                felt[k, part] = weighed @ U
+                np.multiply(rows[k], Q, out=weighed)
+                pulled[k, part] = weighed
+                norms[k, part] = weighed @ U
+            Q *= pairs
+            turn[part] = Q
+            own[part] = Q @ both
+            pairs *= self.state.cosines[part]
+            rest[part] = pairs
+        own = own.reshape(m, self.r, self.r)
+        size = np.diagonal(own, axis1=1, axis2=2) + n * (1 + np.abs(np.diag(self.state.cosines)[:, None]) * (n - 1))
         pull = self.pull[:, :1] if self.joint else self.pull
-        scale = np.concatenate([1 / (own * self.unit[:, None]).T.ravel(), 1 / pull.ravel()])
+        scale = np.concatenate([1 / (size * self.unit[:, None]).T.ravel(), 1 / pull.ravel()])
 
         def apply(unknowns: FloatArray) -> FloatArray:
             du, y = self.split(unknowns)
-            balance, normalisers = n * du, np.empty((self.R, self.m))
-            for part in self.blocks:
-                change = self.change(part, du, y)
-                for moved, rows in ((change, U), (cosines[part], du)):  # pairs = n n' - diag(n)
-                    own = np.diagonal(moved, part.start)[:, None]
-                    balance[part] += n[part] * (moved @ (n * rows) - own * rows[part])
-                normalisers[:, part] = np.einsum("kgh,gh->kg", self.rows[:, part], change)
+            half = np.broadcast_to(y / 2, (self.R, m))
+            du, low = np.ascontiguousarray(du), du.astype(dtype)
+            balance = n * du + rest @ low + np.einsum("gcd,gd->gc", own, du)
+            around = (turn @ (du[:, None, :] * U[:, :, None]).reshape(m, -1).astype(dtype)).reshape(m, self.r, self.r)
+            balance += np.einsum("gcd,gd->gc", around, U)
+            normalisers = np.empty((self.R, m))
+            for k in range(self.R):
+                balance += half[k, :, None] * felt[k] + push[k].T @ (half[k, :, None] * U).astype(dtype)
+                normalisers[k] = np.sum(norms[k] * du + U * (pulled[k] @ low), axis=1)
+                for j in range(self.R):
+                    normalisers[k] += crossed[k, j] * half[j] + mixed[k, j] @ half[j].astype(dtype)
             normalisers = y - (normalisers.sum(axis=1, keepdims=True) if self.joint else normalisers)
             applied: FloatArray = scale * np.concatenate([balance.T.ravel(), normalisers.ravel()])
             return applied
@@ -317,20 +344,22 @@ class Newton:
 
     def step(self) -> Step:
         """The step; raises LinAlgError where there is none."""
-        unknowns, scale = np.zeros(0), np.zeros(0)
-        if self.n_unknowns > WHOLE:
+        unknowns: FloatArray = np.zeros(0)
+        scale, converged = np.zeros(0), False
+        turns = self.rotations()
+        if self.n_unknowns > DIRECT:
             apply, scale = self.operator()
-            turns = self.rotations()
-            unknowns = krylov(
+            unknowns, converged = krylov(
                 lambda x: apply(x) + sum(turn * (turn @ x) for turn in turns),
                 scale * self.right_side(),
                 self.state.residual,
-            )[0]
-        elif self.n_unknowns:
+            )
+            del apply
+        if 0 < self.n_unknowns <= FACTORED and not converged:
             matrix, scale = self.matrix()
-            for turn in self.rotations():
+            for turn in turns:
                 matrix += np.outer(turn, turn)
-            unknowns = solved(matrix, scale * self.right_side(), self.state.residual)
+            unknowns = np.asarray(np.linalg.solve(matrix, scale * self.right_side()), dtype=np.float64)
             del matrix
         du, y = self.split(unknowns)
         change = np.empty_like(self.X)
@@ -341,21 +370,9 @@ class Newton:
         return Step(change, du, float(relative.max(initial=0.0)), scale[: self.r * self.m])
 
 
-def solved(matrix: FloatArray, right: FloatArray, residual: float) -> FloatArray:
-    """The solution of a well-scaled linear system, as exactly as a Newton step from ``residual`` needs it.
-
-    Large systems go to GMRES, for which they are made: close to the identity but for a few directions.
-    """
-    if right.size > DIRECT:
-        found, converged = krylov(matrix.__matmul__, right.astype(matrix.dtype), residual)
-        if converged or right.size > SINGLE:
-            return found
-    return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
-
-
 def krylov(apply: Callable[[FloatArray], FloatArray], right: FloatArray, residual: float) -> tuple[FloatArray, bool]:
     """GMRES on a linear map, as exactly as a step from ``residual`` needs it, and whether it got there."""
-    return gmres(apply, right, min(1e-3, max(1e-10, FORCING * residual)))
+    return gmres(apply, right, min(1e-3, max(1e-10, FORCING * residual, FORCING * SOLVED / residual)))
 
 
 def newton(state: State) -> tuple[State, int]:
