@@ -1,9 +1,10 @@
 """Which pairs of classes to ask about, and how far each may be from its optimal cosine: see ``proof/ranges.py``.
 
 All pairs of distinct proportions are asked about while these are few.  Beyond, the pairs that the loss holds most and
-least firmly, judged by its curvature at the optimum, and those that the user names.  These come first in any case, and
-the others only until :data:`MOST_WORK` is done: far from the optimum, at a slack that says little, a range may take
-thousands of Newton steps.
+least firmly, judged by its curvature at the optimum, and those that the user names.  The named ones, that of the
+smallest angle, and the least and the most firmly held come first in any case, and the others only until
+:data:`MOST_WORK` is done: far from the optimum, at a slack that says little, a range may take thousands of Newton
+steps.
 
 Symbols: eps ``slack``.
 """
@@ -35,8 +36,8 @@ ALL_ORBITS = 12
 FEW = 3
 """Pairs at either end of firmness that are asked about beyond."""
 
-MOST_WORK = 4000
-"""Steps of the manifold solver after which only pairs are asked about that were named or are most telling."""
+MOST_WORK = 2000
+"""Steps of the manifold solver after which only pairs are asked about that come first; see the module."""
 
 TIED = 1e-6
 """Cosines this close are the same angle."""
@@ -126,7 +127,9 @@ def ranges(
         places = [(a, b) for a, b in places if orbits.index[a] != orbits.index[b]]
     closest = smallest_angle(orbits, cosines, samples=samples)
     places += [pair for pair in dict.fromkeys([*wanted, *closest]) if pair not in places]
-    first = [*wanted, *closest, *telling_pairs(objective, orbits, cosines)]
+    telling = [pair for pair in telling_pairs(objective, orbits, cosines) if pair in places]
+    first = [*wanted, *closest, *telling[:1], *telling[-1:]]
+    ordered = list(dict.fromkeys([*first, *telling, *places]))
     work, found = 0, {}
 
     def tell(steps: int) -> None:
@@ -134,7 +137,7 @@ def ranges(
         work += steps
 
     around = range_above_frame if frame else partial(range_around, tell=tell)
-    for a, b in sorted(places, key=lambda pair: pair not in first):
+    for a, b in ordered:
         if work > MOST_WORK and (a, b) not in first:
             break
         cosine = float(cosines[orbits.index[a], orbits.index[b]])

@@ -10,7 +10,7 @@ from rich.text import Text
 from geomsolve.analyses.ranges import SETTLED, PairRange, Ranges
 from geomsolve.gram.structure import angle_degrees
 from geomsolve.proof.ranges import Range
-from geomsolve.words import in_degrees, number, signed
+from geomsolve.words import counted, in_degrees, number, signed
 
 MOST_COLUMNS = 6
 """Classes up to which ranges stand in a grid; beyond, one line a pair."""
@@ -119,5 +119,8 @@ def closing(ranges: Ranges, embedding: str = "embedding") -> list[str]:
     proof = f"Proven: no {embedding} within that loss leaves a range"
     lines.append(f"{proof}{', and some come to each end' if tight else '; some ends may not be reached'}.")
     if not ranges.complete:
-        lines.append("Asked about: the pairs that the loss holds least and most firmly. --pairs a:b names others.")
+        pairs = counted(len(ranges.pairs), "pair")
+        lines.append(
+            f"Asked about: {pairs}, those that the loss holds least and most firmly first. --pairs a:b names others."
+        )
     return lines

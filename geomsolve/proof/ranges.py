@@ -41,13 +41,17 @@ FIRST = 1.0
 start."""
 
 ENOUGH = 1e-9
-"""How near bound and attained cosine must come for the search to end."""
+"""How near bound and attained cosine must come for the search to end; or as the gap of the tilted optimum lets them,
+up to half of :data:`MEETS`."""
 
 NEARLY = 0.9
 """Statistic from which on it is tried whether the extreme, 1, is within the slack."""
 
-CLOSE = 1e-8
+CLOSE = 1e-7
 """How far a gap of the tilted optimum, which is divided by the tilt, may move the bound: well below :data:`MEETS`."""
+
+ROUGH = 1e-2
+"""Gap of a tilted optimum, relative to how far what is spent was from the slack: enough to tell the next tilt."""
 
 TINY = 1e-300
 
@@ -178,11 +182,16 @@ def _end(
     attained = inner[1]
     below, above, width = 0.0, inf, inf
     before: tuple[float, float] | None = None
+    off = 1.0
     for _ in range(MOST_STEPS):
-        near, lower = minimise(Tilted(objective, -tilt * weights), orbits, near, CLOSE * tilt)
-        spent = (objective.value(near) - value) / slack
+        fine = CLOSE * tilt
+        enough = max(fine, ROUGH * off * slack)
+        near, lower = minimise(Tilted(objective, -tilt * weights), orbits, near, enough)
+        loss, statistic = objective.value(near), float(np.sum(weights * near))
+        spent = (loss - value) / slack
         best = min(best, (value + slack - lower) / tilt)
-        here = (spent, float(np.sum(weights * near)))
+        open_ = (loss - tilt * statistic - lower) / tilt
+        here = (spent, statistic)
         if spent <= 1:
             inner = max(inner, here, key=lambda point: point[1])
         else:
@@ -192,7 +201,8 @@ def _end(
         below, above = (max(below, tilt), above) if spent <= 1 else (below, min(above, tilt))
         if best >= 1 and attained > NEARLY and reached(near):
             return 1.0, 1.0
-        if abs(spent - 1) <= SPENT or attained >= best - ENOUGH:
+        off = min(1.0, abs(spent - 1))
+        if (off <= SPENT and enough <= fine) or best - attained <= max(ENOUGH, min(open_, MEETS / 2)):
             break
         now = (log(tilt), log(max(spent, 1e-12)))
         if before is not None and now[0] != before[0] and now[1] != before[1]:
