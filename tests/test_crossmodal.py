@@ -265,6 +265,42 @@ def test_features_and_classifiers_part_at_every_temperature(temperature):
     assert ratio == pytest.approx(2, abs=0.5)
 
 
+def test_negatives_keep_their_digits_where_one_pair_holds_almost_everything():
+    """Against the definition in fractions: 1 - p has no digits in doubles beside a p of 1 - 1e-18."""
+    from fractions import Fraction
+
+    from geomsolve.objectives.cross import Joint
+    from geomsolve.pair_losses.siglip import Siglip
+
+    tiny = 1e-18
+    for matrix in ([[1, tiny], [tiny / 3, tiny]], [[1, tiny, 0], [tiny, 2 * tiny, tiny], [0, 0, 3 * tiny]]):
+        whole = sum(Fraction(x) for row in matrix for x in row)
+        pi = [[Fraction(x) / whole for x in row] for row in matrix]
+        p, q = [sum(row) for row in pi], [sum(column) for column in zip(*pi, strict=True)]
+        wanted = [
+            [float(3 * a * (b - x) / (1 - a) + 3 * b * (a - x) / (1 - b)) for b, x in zip(q, row, strict=True)]
+            for a, row in zip(p, pi, strict=True)
+        ]
+        joint = Joint.of(np.array(matrix), merge=False)
+        found = joint.paired.lift_cross(Siglip(batch=7).negatives(joint))
+        assert found == pytest.approx(np.array(wanted), rel=1e-13, abs=0)
+
+
+@pytest.mark.parametrize("matrix", [[[2, 0, 1], [2, 0, 1], [0, 3, 1]], [[1, 1, 0, 0], [0, 0, 2, 2]], [[2, 1], [1, 2]]])
+def test_negatives_of_points_that_are_one_are_those_of_all_that_were_given(matrix):
+    from geomsolve.objectives.cross import Joint
+    from geomsolve.pair_losses.siglip import Siglip
+
+    pi = np.array(matrix) / np.sum(matrix)
+    p, q = pi.sum(axis=1, keepdims=True), pi.sum(axis=0, keepdims=True)
+    wanted = 3 * (p * (q - pi) / (1 - p) + q * (p - pi) / (1 - q))
+    joint = Joint.of(pi)
+    found = joint.paired.lift_cross(Siglip(batch=7).negatives(joint))
+    pooled = np.zeros_like(found)
+    np.add.at(pooled, (joint.first_point[:, None], joint.second_point[None, :]), wanted)
+    assert found == pytest.approx(pooled, rel=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["clip", "siglip", "cosine-softmax"])
 def test_points_cone_and_descent_agree_on_random_joints(name):

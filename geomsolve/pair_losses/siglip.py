@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.cross import CrossObjective, Joint, Softplus
@@ -83,10 +84,30 @@ class Siglip(PairLoss):
         each = (self.batch or self._pairs(joint)) - 1
         if self.sampling == "iid":
             return each * joint.product
-        # where several given points are one, each has its part of the weights, and is another than the others
-        one, two = joint.first_given[:, None], joint.spread(np.tile(joint.second_given, (joint.paired.n_first, 1)))
-        p = joint.first[:, None] / one
-        q = np.divide(joint.spread(np.tile(joint.second, (joint.paired.n_first, 1))), two, where=two > 0, out=two * 1.0)
-        pi = np.divide(joint.weights / one, two, out=np.zeros_like(joint.weights), where=two > 0)
-        way = p * np.maximum(q - pi, 0) / (1 - p) + q * np.maximum(p - pi, 0) / (1 - q)
-        return np.asarray(each / 2 * way * one * two)
+        there, back = _from_others(joint), joint.mirror.paired.flip(_from_others(joint.mirror))
+        return np.asarray(each / 2 * (there + back))
+
+
+def _from_others(joint: Joint) -> FloatArray:
+    """q_j (p_i - pi_ij)/(1 - q_j) of one pair of each kind (m_x, m_y + 1); 0 where there is no other y.
+
+    Where several given points are one, each has its part of the weights, and is another than the others.  What is not
+    j is added up: as a difference from the whole it has few digits where one pair holds almost everything.
+    """
+    paired, one, two = joint.paired, joint.first_given[:, None], joint.second_given
+    alike = joint.spread(np.tile(two, (paired.n_first, 1)))
+    pi = np.divide(joint.weights / one, alike, out=np.zeros_like(joint.weights), where=alike > 0)
+    q = joint.second / two
+    rest = _but_one(q, paired.second * two)
+    odds = np.divide(q, rest, out=np.zeros_like(q), where=rest > 0)
+    return joint.spread(np.tile(odds, (paired.n_first, 1))) * _but_one(pi, paired.per_point * alike) * one * alike
+
+
+def _but_one(each: FloatArray, counts: NDArray[np.number[Any]]) -> FloatArray:
+    """(..., n) what is left of the sum over the last axis of ``counts`` times ``each`` (..., n) without one of each."""
+    total = each * counts
+    before, after = np.cumsum(total, axis=-1), np.cumsum(total[..., ::-1], axis=-1)[..., ::-1]
+    left = each * np.maximum(counts - 1, 0)
+    left[..., 1:] += before[..., :-1]
+    left[..., :-1] += after[..., 1:]
+    return left
