@@ -52,7 +52,8 @@ SINGLE = 2.0**-23
 """What single precision resolves of a loss, relative above 1."""
 
 HARDLY, WINDOWS = 0.1, 10
-"""Part of the excess over the bound by which the loss has to fall in a window, and in how many it may not."""
+"""Part of the least excess over the bound by which a window has to be below it, and in how many it may not: single
+windows bounce."""
 
 MOST_NUMBERS = 2**28
 """Numbers that an array of a step may hold."""
@@ -188,7 +189,7 @@ class _Excess:
     """How the loss stands above its ``bound``, window by window."""
 
     bound: float | None
-    last: float = math.inf
+    least: float = math.inf
     idle: int = 0
 
     def done(self, mean: float) -> bool:
@@ -196,9 +197,9 @@ class _Excess:
         if self.bound is None:
             return False
         excess = mean - self.bound
-        hardly = excess <= SINGLE * max(1.0, abs(self.bound)) and excess > (1 - HARDLY) * self.last
+        hardly = excess <= SINGLE * max(1.0, abs(self.bound)) and excess >= (1 - HARDLY) * self.least
         self.idle = self.idle + 1 if hardly else 0
-        self.last = excess
+        self.least = max(min(self.least, excess), 0.0)
         return self.idle >= WINDOWS
 
 

@@ -105,9 +105,9 @@ def _from_others(joint: Joint) -> FloatArray:
 
 def _but_one(each: FloatArray, counts: NDArray[np.number[Any]]) -> FloatArray:
     """(..., n) what is left of the sum over the last axis of ``counts`` times ``each`` (..., n) without one of each."""
-    total = each * counts
+    total = np.asarray(each * counts)
     before, after = np.cumsum(total, axis=-1), np.cumsum(total[..., ::-1], axis=-1)[..., ::-1]
-    left = each * np.maximum(counts - 1, 0)
+    left: FloatArray = np.asarray(each * np.maximum(counts - 1, 0))
     left[..., 1:] += before[..., :-1]
     left[..., :-1] += after[..., 1:]
     return left
