@@ -339,7 +339,7 @@ def test_bad_questions_are_refused(problem, field, part):
     ("problem", "part"),
     [
         ({"device": "tpu"}, "cuda"),
-        ({"steps": 0}, "greater"),
+        ({"steps": 0}, "at least 1"),
         ({"optimizer": "newton"}, "lbfgs"),
         ({"implementation": "pml", "synthetic": "synco"}, "pml"),
     ],
@@ -581,3 +581,20 @@ def test_check_of_what_has_no_range_says_nothing_about_networks(run):
     assert done.json["loosest"] is None
     done = run("check", "--weighting", "yaware", "--labels", "20,25", "--sigma", 5, "--steps", 50, "--json")
     assert done.json["loosest"] is None
+
+
+def test_dimensions_that_make_no_difference_are_refused_before_they_are_trained(run):
+    refused = run("imbalance", "--props", "0.7,0.2,0.1", "--check", "--dim", 100_000)
+    assert refused.code == 2
+    assert "--dim: 100,000 dimensions are more than can be trained" in " ".join(refused.stderr.split())
+
+
+def test_windows_that_bounce_above_the_bound_end_the_training():
+    """Every second window is above that before it, none is below the least by a tenth."""
+    from geomsolve.descent.train import WINDOWS, _Excess
+
+    excess = _Excess(0.0)
+    ended = [excess.done(mean) for mean in [1e-8, 2e-8] * WINDOWS]
+    assert ended.index(True) == WINDOWS  # the first is below all that was
+    falling = _Excess(0.0)
+    assert not any(falling.done(1e-8 * 0.85**n) for n in range(40))

@@ -73,6 +73,10 @@ MOST_SAMPLES = 20_000
 """Most samples where every step compares all of them with all."""
 
 
+MOST_DIM = 4096
+"""Dimensions that are trained where there are fewer samples: more than one a sample lead to no other geometry."""
+
+
 @dataclass(frozen=True)
 class Sides:
     """What is trained and what that is compared with, for either kind of question.
@@ -284,6 +288,12 @@ def train(problem: AnyCheck, sides: Sides, progress: Progress | None) -> Descent
     device = trial.population.device
     generator = torch.Generator(device=device).manual_seed(asked.seed)
     n_classes = trial.population.sizes.numel()
+    if asked.dim is not None and asked.dim > max(MOST_DIM, trial.rows):
+        raise InputError(
+            f"{asked.dim:,} dimensions are more than can be trained in reasonable time, and {trial.rows:,} features "
+            f"reach no other geometry in more than {trial.rows:,}; at most {max(MOST_DIM, trial.rows):,}",
+            field="dim",
+        )
     outcome = descend(
         trial,
         asked.dim or (trial.rows if sides.order is not None else n_classes * (SPARE if trial.nonnegative else 1)),
