@@ -330,3 +330,14 @@ def test_what_row_sums_say_of_a_collapse_the_whole_dual_matrix_says(name, rng):
             assert collapse_is_optimal(f, orbits) == (lowest > 0)
             verdicts.add(bool(lowest > 0))
     assert False in verdicts
+
+
+@pytest.mark.parametrize("parameters", [{}, {"full_batch": True}, {"batch": 8}, {"denominator": "balanced"}])
+def test_an_objective_at_another_temperature_is_that_of_the_loss_there(parameters, rng):
+    orbits = Orbits.of(np.array([9, 4, 4, 2]) / 19, [9, 4, 4, 2])
+    loss = make_loss("supcon", {"temperature": 0.3, **parameters})
+    found = loss.objective_at(0.7, orbits, loss.objective(orbits))
+    expected = make_loss("supcon", {"temperature": 0.7, **parameters}).objective(orbits)
+    cosines = rng.uniform(-1, 1, (orbits.n_orbits, orbits.n_orbits))
+    assert found.value(cosines) == pytest.approx(expected.value(cosines), rel=1e-14)
+    np.testing.assert_allclose(found.gradient(cosines), expected.gradient(cosines), rtol=1e-13)

@@ -182,11 +182,15 @@ def bend(structure: Structure, excess: float | None, value: float) -> float | No
     return excess if excess > SAME * max(1.0, abs(value)) else None
 
 
-def collapse_temperature(loss: Loss, orbits: Orbits) -> float | None:
-    """The temperature nearest to that of ``loss`` at which full collapse sets in or ends, if there is one."""
+def collapse_temperature(loss: Loss, orbits: Orbits, objective: Objective | None = None) -> float | None:
+    """The temperature nearest to that of ``loss`` at which full collapse sets in or ends, if there is one.
+
+    ``objective`` is that of the loss, where it is at hand.
+    """
+    plain = objective or loss.objective(orbits)
 
     def at(temperature: float) -> Objective:
-        return loss.replace(temperature=temperature).objective(orbits)
+        return loss.objective_at(temperature, orbits, plain)
 
     return nearest_collapse_temperature(at, loss.parameters().get("temperature"), orbits)
 
@@ -245,7 +249,7 @@ def geometry(problem: Imbalance, watch: Watch | None = None) -> ImbalanceReport:
     near = None
     if problem.slack is not None:
         near = ranges(loss.objective, orbits, cosines, problem.class_names, problem.slack, problem.wanted)
-    threshold = collapse_temperature(loss, orbits) if objective.decides else None
+    threshold = collapse_temperature(loss, orbits, objective) if objective.decides else None
     return ImbalanceReport(
         problem=understood(problem, loss=loss.written),
         names=problem.class_names,

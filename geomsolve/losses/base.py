@@ -79,6 +79,10 @@ class Loss(Choice):
         """Classes (K,) grouped as the loss tells them apart: those of equal proportion, unless it knows more."""
         return Orbits.of(proportions, counts)
 
+    def objective_at(self, temperature: float, orbits: Orbits, objective: Objective) -> Objective:
+        """That of the same loss at another temperature; ``objective`` is that of the one in force."""
+        return self.replace(temperature=temperature).objective(orbits)
+
     @property
     def rebalance(self) -> Rebalance | None:
         """Who counts how much, for a loss in which that can be said class by class."""
@@ -264,7 +268,10 @@ def known_losses() -> dict[str, type[Loss]]:
 
 def find_loss(name: str) -> type[Loss]:
     """The loss that a name or an alias means."""
-    known, own = known_losses(), REGISTRY.canonical(name)
+    own = REGISTRY.canonical(name)
+    if own in REGISTRY:
+        return REGISTRY[own]
+    known = known_losses()
     if own not in known:
         raise REGISTRY.unknown(name, field="loss.name", known=known)
     return known[own]

@@ -219,6 +219,11 @@ class SupCon(Loss):
             own_weights=counted,
         )
 
+    def objective_at(self, temperature: float, orbits: Orbits, objective: Objective) -> Objective:
+        if isinstance(objective, LogSum) and self.pair_margin is None:  # the temperature is nowhere else
+            return objective.at_scale(1 / temperature)
+        return super().objective_at(temperature, orbits, objective)
+
     @property
     def scatter_is_heat(self) -> bool:
         return self.batch is None and not self.full_batch and self.pair_margin is None and self.batches is None

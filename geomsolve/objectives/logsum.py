@@ -10,6 +10,8 @@ Symbols: 1/tau ``scale``, p_a ``proportions``, softmax probabilities ``share``.
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from geomsolve.gram.orbits import Orbits
@@ -50,6 +52,13 @@ class LogSum(Objective):
         with np.errstate(divide="ignore"):
             found.log_weights = np.tile(np.log(orbits.sizes * counted), (found.m, 1))
             np.fill_diagonal(found.log_weights, np.log((orbits.sizes - 1) * counted))
+        return found
+
+    def at_scale(self, scale: float) -> LogSum:
+        """The same, without a target, at another 1/tau."""
+        assert self.target is None
+        found = copy(self)
+        found.scale = scale
         return found
 
     def _rows(self, cosines: FloatArray) -> FloatArray:
