@@ -351,3 +351,64 @@ def test_points_cone_and_descent_agree_on_random_joints(name):
         reached = defined(z).item()
         assert reached >= points.lower_bound - 1e-12 * size
         assert reached <= points.value + 1e-3 * size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("asked", "reached"),
+    [
+        ({"props": [0.2] * 5, "loss": {"name": "clip", "temperature": 0.02, "batch": 8}}, False),
+        ({"props": [0.2] * 5, "loss": {"name": "siglip", "temperature": 0.01, "bias": -10}}, False),
+        ({"pairs": [[3, 1, 0], [0, 2, 1], [1, 0, 3]], "loss": {"name": "siglip", "temperature": 0.01}}, False),
+        ({"props": [0.2] * 5, "noise": 1e-12, "loss": {"name": "clip", "temperature": 0.02}}, True),
+    ],
+)
+def test_rounding_is_no_second_optimum(asked, reached):
+    """Strictly convex in the cosines between the sides: above the floor these fix the rest, and no force is 0; at the
+    floor the cosines are given, and the rest is free.  No range of gaps is narrower than what was found."""
+    report = ask(**asked)
+    gap = report.modality_gap
+    assert report.attainable["reached"] is reached
+    assert report.unique is (False if reached else None)
+    assert gap["low"] <= gap["value"] <= gap["high"]
+
+
+@pytest.mark.parametrize("loss", ["clip", "siglip", "cosine-softmax"])
+def test_one_dimension_is_the_best_of_all_signs(loss):
+    """Four classes at two points: every way to put images and texts there, by the formulas of the losses."""
+    p, t = np.array([0.4, 0.3, 0.2, 0.1]), 0.5
+    far = p[:, None] * p / (1 - p[:, None]) * (1 - np.eye(4))
+    far = 3 * (far + far.T) / 2
+
+    def value(c):
+        if loss == "siglip":
+            return p @ np.logaddexp(0, -np.diag(c)) + np.sum(far * np.logaddexp(0, c))
+        rows = p @ np.log(np.exp(c) @ (p if loss == "clip" else np.ones(4))) - p @ np.diag(c)
+        return rows if loss != "clip" else (rows + p @ np.log(np.exp(c.T) @ p) - p @ np.diag(c)) / 2
+
+    signs = np.array(list(np.ndindex(*[2] * 8))) * 2.0 - 1
+    best = min(value(np.outer(s[:4], s[4:]) / t) for s in signs)
+    assert ask(props=p.tolist(), loss={"name": loss, "temperature": t}, dim=1).value == pytest.approx(best, abs=1e-12)
+
+
+def test_collapse_is_said_as_far_as_it_is_known(run):
+    """Where the loss is the same for all that is alike, collapse is one arrangement of many; where classes share a
+    point at the only optimum, they are named."""
+    free = " ".join(run("crossmodal", "--props", "0.5,0.3,0.2", "--noise", 1).stdout.split())
+    assert free.startswith("Collapse is one of many arrangements with the same loss: clip can have all images and")
+    assert "from 0 to 2 among all optima" in free
+    text = " ".join(
+        run("crossmodal", "--names", "a,b,c", "--props", "0.98,0.01,0.01", "-t", 2, "--quiet").stdout.split()
+    )
+    assert text == (
+        "Images and texts coincide: clip wants every image to lie exactly on its own text, and classes b and c at one "
+        "point, 180.0° from the others."
+    )
+
+
+def test_logit_adjustment_is_held_against_cross_entropy(run):
+    """All at two points above the threshold: -sum p log(p e^1/tau / sum ...) of adjusted logits."""
+    p, c = np.array([0.98, 0.01, 0.01]), np.array([[1, -1, -1], [-1, 1, 1], [-1, 1, 1]]) / 2
+    shown = p @ (np.log(np.exp(c) @ p) - np.diag(c) - np.log(p))
+    flags = ("--props", "0.98,0.01,0.01", "-t", 2, "--loss", "cosine-softmax", "--prior", "props")
+    assert f"is {shown:.6g} here" in " ".join(run("crossmodal", *flags).stdout.split())

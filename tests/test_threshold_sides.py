@@ -181,3 +181,10 @@ def test_noise_up_to_which_pairs_are_expressed():
     found = solve(ThresholdCrossmodal(props=[1 / 8] * 8, loss="clip", temperature=0.2, over="noise"))
     assert [(c["before"], c["after"]) for c in found.changes] == [("regular simplex", "tied")]
     assert found.changes[0]["value"] == pytest.approx(eta, rel=1e-7)
+
+
+@pytest.mark.slow
+def test_no_noise_is_said_to_be_none(run):
+    flags = ("threshold", "--props", "0.7,0.2,0.1", "-t", 0.5, "--loss", "clip", "--over", "noise")
+    assert run(*flags).stdout.rstrip().endswith("The default, noise 0: images and texts coincide.")
+    assert run(*flags, "--noise", 1).stdout.rstrip().endswith("Yours, noise 1: images and texts are all at one point.")

@@ -25,7 +25,7 @@ from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.paired import PairedGram
 from geomsolve.objectives.cross import CrossObjective, Joint
 from geomsolve.pair_losses import PairLoss
-from geomsolve.proof.paired_uniqueness import sides_are_unique
+from geomsolve.proof.paired_uniqueness import are_told_apart, sides_are_unique
 from geomsolve.questions.base import Problem
 from geomsolve.questions.crossmodal import Crossmodal, TwoSides
 from geomsolve.report import Effort, Proof, understood
@@ -153,10 +153,13 @@ def crossmodal(problem: Crossmodal) -> CrossmodalReport:
         where = counted(int(problem.dim or 1), "dimension")
         effort = Effort("local", f"best of several starts in {where}", steps, answer.seconds)
     else:
-        unique = sides_are_unique(joint, objective, lambda: loss.objective(joint.apart()), gram, proof.gap)
         attained = attainable(loss, joint, proof.value)
-        told_apart = attained.reached or is_felt(objective, gram)
-        if unique is None and told_apart and another(objective, joint, answer, problem.seed):
+        unique = sides_are_unique(
+            joint, objective, lambda: loss.objective(joint.apart()), gram, proof.gap, reached=attained.reached
+        )
+        # where a strictly convex loss is above its floor, what seems a second optimum is one up to rounding only
+        several = attained.reached or (not objective.strict and is_felt(objective, gram))
+        if unique is None and several and another(objective, joint, answer, problem.seed):
             unique = False
     if attained is None:
         gap = ModalityGap.alone(joint, objective, gram)
@@ -164,6 +167,8 @@ def crossmodal(problem: Crossmodal) -> CrossmodalReport:
         gap = modality_gap(
             loss, joint, objective, gram, attained, Proof.of(proof, unique), gap=problem.gap, seed=problem.seed
         )
+        if unique is None and attained.reached and gap.exact and gap.width > ELSEWHERE:
+            unique = False
     return CrossmodalReport(
         problem=understood(problem, loss=loss.among(joint).written),
         proof=Proof.of(proof, unique),
@@ -197,6 +202,8 @@ def another(objective: CrossObjective, joint: Joint, answer: SidesAnswer, seed: 
     cross, rows, _ = solve_sides(objective, paired, seed=seed + 1)
     here, there, value = answer.gram, gram_of(paired, rows), answer.certificate.value
     if objective.value(cross) > value + SAME * max(1.0, abs(value)):
+        return False
+    if are_told_apart(objective, paired, here.cross, there.cross):
         return False
     pairs = ((here.first, there.first), (here.second, there.second), (here.cross, there.cross))
     return max(float(np.abs(one - two).max(initial=0.0)) for one, two in pairs) > ELSEWHERE

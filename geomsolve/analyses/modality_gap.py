@@ -66,6 +66,11 @@ class ModalityGap:
     at_least: float | None = None
     curve: tuple[tuple[float, float], ...] | None = None
 
+    @property
+    def width(self) -> float:
+        """Of the range; 0 where that was not worked out."""
+        return 0.0 if self.low is None or self.high is None else self.high - self.low
+
     @classmethod
     def alone(cls, joint: Joint, objective: CrossObjective, gram: PairedGram) -> ModalityGap:
         """The gap of a geometry of which nothing else is known."""

@@ -97,12 +97,14 @@ def path_of(problem: ThresholdCrossmodal, loss: PairLoss) -> SidesPath:
             raise InputError("noise is for classes; pairs have their weights as given", field="over")
         orbits = Orbits.of(problem.proportions, problem.class_counts)
 
+        def noise_of(odds: float) -> float:
+            return 1.0 if odds == inf else odds / (1 + odds)
+
         def noisy(odds: float) -> tuple[PairLoss, Joint]:
-            return loss, Joint.classes(orbits, odds / (1 + odds))
+            return loss, Joint.classes(orbits, noise_of(odds))
 
         now = problem.noise or 0.0
-        here = min(max(now / (1 - now) if now < 1 else inf, NOISE_ODDS[0]), NOISE_ODDS[1])
-        return SidesPath(noisy, lambda x: x / (1 + x), geometric(*NOISE_ODDS), here)
+        return SidesPath(noisy, noise_of, geometric(*NOISE_ODDS), now / (1 - now) if now < 1 else inf)
     if over not in loss.takes():
         raise InputError(
             f"the loss {loss.name} has no {over}; it takes {', '.join(loss.takes())}, and there are noise and classes",
@@ -238,7 +240,7 @@ def threshold_crossmodal(problem: ThresholdCrossmodal) -> ThresholdCrossmodalRep
         current=None if path.current is None else path.value(path.current),
         searched={"low": low, "high": high},
         exact=exact_number(loss, problem, found),
-        given=problem.over == "noise" or problem.over in problem.loss.parameters,
+        given=problem.noise is not None if problem.over == "noise" else problem.over in problem.loss.parameters,
     )
 
 
@@ -282,7 +284,8 @@ def exact_number(loss: PairLoss, problem: ThresholdCrossmodal, found: list[Chang
 
 def distance(path: SidesPath, change: Change[str]) -> float:
     """How far a change is from the problem as given, in the logarithm; from the start, where it is not given."""
-    return abs(log(change.at) - log(path.current if path.current is not None else path.scan[0]))
+    here = path.scan[0] if path.current is None else min(max(path.current, path.scan[0]), path.scan[-1])
+    return abs(log(change.at) - log(here))
 
 
 def validate(problem: ThresholdCrossmodal) -> None:

@@ -312,7 +312,7 @@ pair_loss_options = click.option(
     cls=ChoiceOption,
     registry=PAIR_LOSSES,
     metavar="NAME",
-    help="The loss: clip (default), siglip or cosine-softmax; see geomsolve list losses.",
+    help="The loss: clip (default), siglip, cosine-softmax or arcface; see geomsolve list losses.",
 )
 
 

@@ -32,7 +32,7 @@ def gap_line(gap: dict[str, Any], nouns: tuple[str, str]) -> str:
     one, two = nouns
     means = f"the distance between the mean {one} and the mean {two} embedding (0 none, 2 opposite)"
     low, high, value = gap["low"], gap["high"], gap["value"]
-    if low is None or (low < SAME and high > 2 - SAME):
+    if low is None or (low < SAME and high > 2 - SAME and not gap["exact"]):
         return f"Modality gap {shown(value)}: {means}."
     if high - low > SAME:
         if gap["exact"]:

@@ -23,7 +23,7 @@ from geomsolve.objectives.base import Objective
 from geomsolve.objectives.cross_entropy import Peeled
 from geomsolve.objectives.levels import Course, Scale, Training
 from geomsolve.objectives.rebalanced import Rebalance
-from geomsolve.registry import LOSSES, Choice, Registry
+from geomsolve.registry import LOSSES, PAIR_LOSSES, Choice, Registry
 
 ONE_ENCODER = "one encoder, which embeds anchors and negatives alike; two encoders, as in CLIP, may go lower"
 """What the bound of a loss takes for granted that treats anchors and negatives differently: its slope by the cosine of
@@ -286,9 +286,12 @@ def make_loss(name: str, parameters: dict[str, Any], *, instances: bool = False)
     if REGISTRY.canonical(name) != cls.name and not instances:
         if REGISTRY.explains(name):
             raise REGISTRY.unknown(name, field="loss.name")
+        sides = (
+            f"for images and texts of classes geomsolve crossmodal --loss {name}; " if PAIR_LOSSES.knows(name) else ""
+        )
         raise InputError(
             f"{name} takes every sample for a class of its own: geomsolve levels answers for it, without classes; "
-            f"with classes ask --loss {cls.name}",
+            f"{sides}with classes ask --loss {cls.name}",
             field="loss.name",
         )
     return REGISTRY.of(cls, parameters, prefix="loss.")

@@ -215,6 +215,7 @@ def force(sides: GapProblem, optimum: PairedGram) -> float:
 def optimal_range(sides: GapProblem, solve: Solve, optimum: PairedGram) -> GapRange:
     """The range of the modality gap over all optima, one of which is ``optimum``."""
     unit = force(sides, optimum)
+    noise = float(np.finfo(float).eps) * float(sides.objective.forces(optimum.cross).sum())
     bounds, exact = [], True
     for side in (-1.0, 1.0):
         best, near, seen = max(0.0, side * LARGEST), optimum, [sides.square(optimum)]
@@ -222,7 +223,7 @@ def optimal_range(sides: GapProblem, solve: Solve, optimum: PairedGram) -> GapRa
             found = tilted(sides, solve, optimum, side * size * unit, near)
             near = found.gram
             seen.append(found.square)
-            best = side * min(side * best, side * found.end)
+            best = side * min(side * best, side * found.end + noise / abs(found.tilt))
             if found.missing > HOPELESS * abs(found.tilt):  # forces are too small beside those that cancel in them
                 break
             if abs(found.square - best) <= SETTLED:

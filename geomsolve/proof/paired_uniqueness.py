@@ -9,7 +9,8 @@ diag(Delta) = 0, and F straight along it.  Where the linear equations
 have no solution but 0, there is none (:func:`is_only_optimum`).  In the blocks of ``gram/paired.py``: of optima that
 treat alike what is alike, and so of everything that is the same for all of an orbit, as the mean of a side is; of all
 optima where every point is an orbit of its own.  Where there is a solution with W the range of G, and F stays as it is
-along it, it leads to a second optimum, found.  Otherwise: not determined.
+along it, it leads to a second optimum, found.  Otherwise: not determined; so too where F is strictly convex and not
+at its floor: forces then hold every point, and what seems a second optimum is one up to rounding.
 
 A quicker way, for any number of points: S G' = 0 says alpha_i A'_ik = - sum_j D_ij C'_kj, so that where alpha, beta > 0
 the cosines between the sides determine those within.  If F is strictly convex in C, they are the same at all optima.
@@ -48,6 +49,9 @@ MOST = 800
 NEAR = 1e-6
 """Gap, relative to all forces together, at which a geometry is looked at as an optimum."""
 
+APART = 1e-5
+"""Cosines that differ by more are different ones, of geometries that are optimal up to rounding."""
+
 INSIDE = 1e-4
 """Eigenvalues of G that are not 0."""
 
@@ -73,11 +77,18 @@ def strictly(joint: Joint, objective: CrossObjective, gram: PairedGram) -> bool:
 
 
 def sides_are_unique(
-    joint: Joint, objective: CrossObjective, single: Callable[[], CrossObjective], gram: PairedGram, gap: float
+    joint: Joint,
+    objective: CrossObjective,
+    single: Callable[[], CrossObjective],
+    gram: PairedGram,
+    gap: float,
+    *,
+    reached: bool = False,
 ) -> bool | None:
     """True, False or None (not determined) for the Gram matrix of ``joint``, within ``gap`` of optimal.
 
-    ``single()`` is F with every point an orbit of its own.
+    ``single()`` is F with every point an orbit of its own.  ``reached``: whether it is as low as with free logits, so
+    that no force is left.
     """
     if not is_near(objective, gram, gap):
         return None
@@ -96,6 +107,8 @@ def sides_are_unique(
         _, alpha, beta = multipliers(paired, wide.cross, plain.gradient(wide.cross))
         pulled = np.concatenate([alpha, beta]) > NULL * float(plain.forces(wide.cross).max())
         return True if np.all(pulled | (many == 1)) else None
+    if plain.strict and not reached:
+        return None  # forces hold every point: what seems straight is so up to rounding
     whole = paired.blocks(wide).quotient
     values, vectors = np.linalg.eigh(whole)
     inside = values > INSIDE
@@ -103,9 +116,19 @@ def sides_are_unique(
     for change in straight(plain, paired, wide.cross, vectors[:, inside], []) or ():
         for sign in (1, -1):
             moved = PairedBlocks(whole + sign * 0.5 * reach * change.quotient, change.contrast)
+            if are_told_apart(plain, paired, wide.cross, paired.entries(moved).cross):
+                continue
             if plain.value(paired.entries(moved).cross) <= value + 1e-12 * max(1.0, abs(value)):
                 return False
     return None
+
+
+def are_told_apart(objective: CrossObjective, paired: Paired, one: FloatArray, two: FloatArray) -> bool:
+    """Whether strict convexity rules out that both ``cross`` are optimal: the same loss is then that of rounding."""
+    move = (two - one)[paired.counts > 0]
+    if objective.strict == "up to a constant":
+        move = move - move.mean()
+    return bool(objective.strict) and float(np.abs(move).max()) > APART
 
 
 def is_near(objective: CrossObjective, gram: PairedGram, gap: float) -> bool:

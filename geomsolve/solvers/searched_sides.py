@@ -18,6 +18,7 @@ from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.cross import CrossObjective, Joint
 from geomsolve.objectives.tied import can_be_tied
 from geomsolve.proof.certificate import TOLERANCE
+from geomsolve.solvers.paired_line import solve_paired_line
 from geomsolve.solvers.sides import Sides, Spot, descend, rows_of
 from geomsolve.solvers.two_sides import REACHED, SidesAnswer, gram_of, solve_two_sides, tied_gram, tied_optimum
 
@@ -56,7 +57,11 @@ def solve_searched_sides(
     apart = joint.apart()
     best: tuple[float, FloatArray, Joint] | None = None
     steps = bound.iterations
-    for origin, start in starts(below(joint), bound, joint, apart, dim, seed):
+    if dim == 1:
+        begun = [(apart, solve_paired_line(smoothed(apart, 0.0), apart.paired, seed=seed)[0])]
+    else:
+        begun = starts(below(joint), bound, joint, apart, dim, seed)
+    for origin, start in begun:
         paired, exact = origin.paired, smoothed(origin, 0.0)
         rows = start
         value = exact.value(Sides.cross_of(paired, rows, rows))

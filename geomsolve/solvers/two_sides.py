@@ -27,6 +27,7 @@ from geomsolve.solvers.base import Solution
 from geomsolve.solvers.choose import CONIC_ORBITS, PRECISE, check_solver, solve_objective
 from geomsolve.solvers.dual import solve_dual
 from geomsolve.solvers.paired_conic import solve_conic_sides
+from geomsolve.solvers.paired_line import solve_paired_line
 from geomsolve.solvers.sides import Sides, Spot, descend, rows_of, solve_sides
 
 TIED = 2e-12
@@ -213,6 +214,8 @@ def solve_limited_sides(
 
     Stops early where ``lower_bound`` is reached.
     """
+    if dim == 1:
+        return solve_paired_line(objective, paired, seed=seed)
     sides = Sides(objective, paired)
     best: Spot | None = None
     steps = 0

@@ -6,12 +6,13 @@ from math import log
 from typing import Any
 
 import click
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from geomsolve.analyses.crossmodal import crossmodal
-from geomsolve.analyses.crossmodal_report import CrossmodalReport
+from geomsolve.analyses.crossmodal_report import CrossmodalReport, extremes, other_cosines
 from geomsolve.cli.answers import proof_files
 from geomsolve.cli.options import (
     Command,
@@ -26,8 +27,10 @@ from geomsolve.cli.options import (
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import chosen, colour, effort, loss_phrase, proof_lines
 from geomsolve.cli.two_sides import article, attained_lines, gap_line, price_line, whatever
+from geomsolve.gram.structure import coinciding
+from geomsolve.objectives.tied import tied_orbits
 from geomsolve.questions.crossmodal import Crossmodal
-from geomsolve.words import counted, in_degrees, number, rounded, signed
+from geomsolve.words import counted, in_degrees, listing, number, rounded, signed
 
 ALL = 16
 """Points of a side up to which every one has its row; beyond, those that are alike have one together."""
@@ -124,6 +127,15 @@ def sentence(report: CrossmodalReport) -> str:
         return f"In {counted(report.problem['dim'], 'dimension')} (best found): {arrangement(report)}."
     if not report.convex and not report.certified:
         return f"Best found, not proven: {arrangement(report)}."
+    if s["kind"] in ("total collapse", "collapsed") and report.unique is False:
+        where = "at one point"
+        if s["kind"] == "collapsed":
+            where = f"at one point and all {plural(two)} at one point, {angles(s['cross'])} apart"
+        everything = f"{plural(one)} and {plural(two)}" if s["kind"] == "total collapse" else plural(one)
+        return (
+            f"Collapse is one of many arrangements with the same loss: {loss} can have all {everything} {where}, but "
+            "need not."
+        )
     if s["kind"] == "total collapse":
         return f"Total collapse: {loss} puts all {plural(one)} and {plural(two)} at one point."
     if s["kind"] == "antipodal":
@@ -154,11 +166,28 @@ def where_tied(report: CrossmodalReport) -> str:
     others = report.structure["others"]
     if others is None:
         return f"{loss} puts every {one} on its {two}"
+    if together := sharing(report):
+        return f"{loss} wants every {one} to lie exactly on its own {two}, and {together}"
     span = angles(others)
     kind = ", a regular simplex" if report.structure["kind"] == "regular simplex" else ""
     at = "other arrangements have the same loss; in one of them" if report.unique is False else f"{loss} wants"
     verb = "lies" if report.unique is False else "to lie"
     return f"{at} every {one} {verb} exactly on its own {two}, {span} from the others{kind}"
+
+
+def sharing(report: CrossmodalReport) -> str:
+    """Which of the points that both sides share are one, and how far the rest is; '' where they all differ."""
+    tolerance = report.structure["tolerance"]
+    others = other_cosines(report.joint.paired, report.gram)
+    if others.max() < 1 - tolerance:
+        return ""
+    noun = "classes" if report.problem.get("pairs") is None else plural(report.nouns[0])
+    distinct = coinciding(tied_orbits(report.joint), report.gram.first, tolerance)
+    given = [np.flatnonzero(np.isin(report.joint.first_point, group)) for group in distinct]
+    groups = [f"{noun} {listing([report.names[a] for a in group])}" for group in given]
+    rest = extremes(others[others < 1 - tolerance])
+    apart = f", {angles(rest)} from the others" if rest is not None else ""
+    return f"{' and '.join(groups)} at one point{' each' if len(groups) > 1 else ''}{apart}"
 
 
 def arrangement(report: CrossmodalReport) -> str:
@@ -191,7 +220,7 @@ def setting(report: CrossmodalReport) -> str:
         who = f"{counted(x, one)} and {counted(y, two)}{merged}"
     elif x <= 8:
         shares = report.joint.first[report.joint.paired.first_index]
-        same = "of equal size" if report.joint.paired.n_first == 1 else ""
+        same = "of equal size" if np.ptp(shares) <= 1e-12 else ""
         listed = same or f"of proportions {', '.join(number(p, 4) for p in shares)}"
         who = f"{counted(x, 'class', 'classes')} {listed}{noisy}"
     else:
@@ -275,6 +304,13 @@ def only(report: CrossmodalReport) -> str:
 def log_line(report: CrossmodalReport) -> str:
     """How the value relates to that in a training log; empty where it is the same."""
     loss = report.problem["loss"]
+    if loss.get("prior") == "props":
+        share = report.joint.second[report.joint.paired.second_index]
+        less = float(share @ np.log(share * share.size))
+        return (
+            f"Cross-entropy of the cosines over the temperature plus the logarithm of each share, as code for logit "
+            f"adjustment has it, is {number(report.value - less, 6)} here: it counts the shares of the own class too."
+        )
     if loss["name"] != "clip" or loss.get("batch"):
         return ""
     return (
