@@ -88,7 +88,7 @@ class Proof:
     """How sure an answer is.  ``value`` was found, nothing goes below ``lower_bound``, ``gap`` lies between (nats).
 
     ``certified``: the gap is within the tolerance asked for.  ``unique``: whether the optimum is the only one; None
-    where that was not determined.
+    where that was not determined, as for an answer that is not certified.
     """
 
     value: float
@@ -106,7 +106,7 @@ class Proof:
     def of(cls, certificate: Certificate, unique: bool | None = None) -> Proof:
         """The proof that a certificate gives."""
         c = certificate
-        return cls(c.value, c.lower_bound, c.gap, c.certified, unique)
+        return cls(c.value, c.lower_bound, c.gap, c.certified, unique if c.certified else None)
 
 
 @dataclass(frozen=True)

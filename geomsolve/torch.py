@@ -29,7 +29,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import torch
+
+try:
+    import torch
+except ModuleNotFoundError:
+    raise ModuleNotFoundError(
+        "geomsolve.torch needs torch; install it with: pip install 'geomsolve[torch]'", name="torch"
+    ) from None
 from torch import Tensor
 from torch import distributed as dist
 

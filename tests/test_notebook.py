@@ -154,6 +154,13 @@ def test_tables_hold_the_numbers():
     assert dict(zip(levels.table.index, levels.table.columns["value"], strict=True))["collapse"] == levels.collapse
 
 
+def test_a_probe_without_torch_says_what_to_install(monkeypatch):
+    monkeypatch.delitem(sys.modules, "geomsolve.torch", raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'geomsolve\[torch\]'"):
+        importlib.import_module("geomsolve.torch")
+
+
 def test_a_frame_is_that_of_pandas(monkeypatch):
     report = solve(Imbalance(PROPS, names="a,b,c", tau=0.5))
     monkeypatch.setitem(sys.modules, "pandas", None)

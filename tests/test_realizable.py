@@ -777,3 +777,12 @@ def test_optima_of_nearly_full_rank_are_solved_to_rounding_from_a_known_start():
     assert "nearly full rank" in found.effort.reason
     assert found.value == pytest.approx(other.value, abs=1e-8)
     np.testing.assert_allclose(found.attained, other.attained, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_a_search_that_runs_out_of_steps_begins_again_further_inside():
+    """200 made-up ages with one decimal, rounded to years: 46 different ones, and an optimum of low rank."""
+    ages = np.random.default_rng(0).normal(45, 12, 200).round(1).clip(18, 90)
+    report = solve(Realizable("yaware", labels=ages, sigma=5, bin=1))
+    assert report.optimum["certified"]
+    assert report.optimum["value"] == pytest.approx(-0.855031355, abs=1e-8)  # as the conic solver has it

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from geomsolve.cli.main import main
+from geomsolve.proof.certificate import Certificate
+from geomsolve.report import Proof
 
 
 @pytest.fixture
@@ -111,6 +113,11 @@ def test_limited_dimensions_are_not_proven(run):
     assert code == 1
     assert "NOT PROVEN" in out
     assert "--dim 2" in out
+
+
+@pytest.mark.parametrize(("gap", "unique"), [(0.0, True), (0.1, None)])
+def test_what_is_not_proven_is_not_called_the_only_optimum(gap, unique):
+    assert Proof.of(Certificate.of(-1.0, gap, 0.0, 1e-6), True).unique is unique
 
 
 def test_a_missing_entry(run, tmp_path):

@@ -31,7 +31,16 @@ from geomsolve.solvers.base import Answer, Solution
 from geomsolve.solvers.conic import solve_conic
 from geomsolve.solvers.dual import solve_dual
 from geomsolve.solvers.local import solve_locally
-from geomsolve.solvers.manifold import INWARD, LARGE, MARGIN, approached, interior, solve_distances, solve_manifold
+from geomsolve.solvers.manifold import (
+    INWARD,
+    LARGE,
+    MARGIN,
+    MAX_STEPS,
+    approached,
+    interior,
+    solve_distances,
+    solve_manifold,
+)
 from geomsolve.solvers.smoothing import solve_smoothed
 
 SOLVERS = ("auto", "conic", "dual", "manifold")
@@ -50,6 +59,9 @@ CLOSED = 1e-13
 
 APPROACH = (30, 90)
 """Evaluations of F and its gradient before Newton steps are tried from a start of nearly full rank, and tried again."""
+
+FURTHER = 1e-2
+"""Weight of a geometry inside in the second start of a search that ran out of steps."""
 
 UNRESOLVED = 1e-2
 """Relative force left from which on a geometry is said to be unresolved."""
@@ -204,6 +216,11 @@ def begun(objective: Objective, orbits: Orbits, start: FloatArray, goal: float) 
             yield polished, f"a good start is known, of nearly full rank; {polished.note}"
     solution = solve_manifold(objective, orbits, start=start, goal=goal)
     yield solution, "a good start is known"
+    if solution.iterations >= MAX_STEPS:  # near the boundary steps stay short: once more, from further inside
+        inside = (1 - FURTHER) * solution.cosines + FURTHER * interior(orbits)
+        again = solve_manifold(objective, orbits, start=inside, goal=goal)
+        solution = replace(again, iterations=solution.iterations + again.iterations)
+        yield solution, "a good start is known, then one further inside"
     polished = solve_dual(objective, orbits, solution.cosines)
     if polished is not None:
         steps = solution.iterations + polished.iterations
