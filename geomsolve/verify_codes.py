@@ -73,7 +73,8 @@ def _negative(f: Any, limit: Any) -> bool:
     """Whether f < 0 on [-1, limit]: at both ends, where Sturm's chain has as many changes of sign."""
     chain = [f, f.derivative()]
     while chain[-1] != 0 and chain[-1].degree() > 0:
-        chain.append(-(chain[-2] % chain[-1]))
+        rest = -(chain[-2] % chain[-1])
+        chain.append(rest / abs(rest[rest.degree()]) if rest != 0 else rest)  # or its numbers would grow without end
     ends = (verify.flint.fmpq(-1), verify.flint.fmpq(*limit.as_integer_ratio()))
     signs = [[value > 0 for each in chain if (value := each(x)) != 0] for x in ends]
     changes = [sum(a != b for a, b in pairwise(row)) for row in signs]
