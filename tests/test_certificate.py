@@ -193,3 +193,25 @@ def test_forces_are_relative_to_those_that_cancel():
     off = np.eye(3) + (np.cos(np.radians(110)) * (1 - np.eye(3)))
     assert certify(objective, orbits, off).gap < 1e-30
     assert unbalanced(objective, orbits, off) > 0.1
+
+
+def test_forces_left_are_those_on_the_centres_of_orbits_however_near_the_origin_these_are():
+    """Against vectors: S from the gradient by class, forces on the centre of each orbit, relative to what cancels."""
+    from geomsolve.proof.certificate import unbalanced
+
+    orbits = Orbits.of(np.array([4, 4, 4, 3]) / 15)
+    objective = make_loss("sigmoid", {"temperature": 0.5, "bias": 0.0}).objective(orbits)
+    cosines = np.array([[-0.49, 0.02], [0.02, 1.0]])
+    gram = orbits.lift(cosines)
+    slope = make_loss("sigmoid", {"temperature": 0.5, "bias": 0.0}).objective(orbits.single()).gradient(gram)
+    dual = slope + slope.T
+    np.fill_diagonal(dual, 0.0)
+    dual -= np.diag(np.sum(dual * gram, axis=1))
+    middle = np.zeros((4, 2))
+    middle[:3, 0], middle[3, 1] = 3**-0.5, 1.0
+    small = middle.T @ dual @ middle
+    centres = middle.T @ gram @ middle
+    lengths = np.sqrt(np.diag(centres))
+    assert lengths[0] < 0.2
+    wanted = np.max(np.abs(small @ centres) / np.outer(np.abs(small) @ lengths, lengths))
+    assert unbalanced(objective, orbits, cosines) == pytest.approx(wanted, rel=1e-9)

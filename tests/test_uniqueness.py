@@ -8,6 +8,7 @@ from helpers import LOSSES, define, label, random_gram
 
 from geomsolve import Imbalance, Orbits, make_loss, solve
 from geomsolve.proof.uniqueness import optimum_is_unique
+from geomsolve.solvers.choose import solve_objective
 
 KINKED = {"triplet", "contrastive"}
 """Losses that are least wherever nothing costs anything."""
@@ -150,3 +151,16 @@ def test_two_singletons_in_a_full_batch():
     report = solve(Imbalance(counts=[5, 1, 1], loss={"name": "supcon", "full_batch": True, "temperature": 1.0}))
     assert report.unique is True
     np.testing.assert_allclose(report.gram, np.outer([1, -1, -1], [1, -1, -1]), atol=1e-6)
+
+
+def test_what_is_optimal_within_a_gap_only_is_not_called_the_only_optimum():
+    """The forces of S are known to the root of the gap: what is below that may be 0, and other optima with it."""
+    loss, orbits = make_loss("triplet", {"margin": 1.6}), Orbits.trivial(np.array([6, 3, 3, 2]) / 14)
+    objective = loss.objective(orbits)
+    best = solve_objective(objective, orbits).solution
+
+    def unique(gap):
+        return optimum_is_unique(objective, orbits, best.cosines, best.slopes, single=lambda: objective, gap=gap)
+
+    assert unique(0.0) is True
+    assert unique(1e-3) is None
