@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -308,3 +309,20 @@ def test_a_short_direction_counts_where_no_force_holds_it_back():
         cosines = solve(Imbalance(counts=[90, 6, 4], loss=loss)).orbit_cosines
         assert dual_rank(objective, orbits, cosines, 1e-3) == rank
         assert orbits.rank(cosines, 1e-6) == 1
+
+
+def test_forces_along_directions_that_are_hardly_in_use_count():
+    """Two classes at one point, pulled apart only across the line on which all but stand: no optimum has them there.
+
+    Sides repel each other by D; classes 1 and 2 stand 5e-4 to either side of the point opposite 3 and 4.  The pull
+    on 3 against 4 is sum_h (D_3h - D_4h) x_h less its part along x_3, which is (2 + 1) sin 5e-4 sideways.
+    """
+    orbits = Orbits.trivial(np.array([0.4, 0.3, 0.2, 0.1]))
+    slope = np.array([[0.0, 0, 4, 1], [0, 0, 2, 3], [4, 2, 0, 0], [1, 3, 0, 0]])
+    angles = np.array([np.pi + 5e-4, np.pi - 5e-4, 0, 0])
+    points = np.column_stack([np.cos(angles), np.sin(angles)])
+    flat = SimpleNamespace(gradient=lambda cosines: slope)
+    verdict = judge(flat, orbits, ((2, 3),), points @ points.T)
+    assert not verdict.optimal
+    line = np.sign(points[:, 0])
+    assert judge(flat, orbits, ((2, 3),), np.outer(line, line)).margin > 0.4
