@@ -26,6 +26,7 @@ Nothing here waits for a device before :meth:`GeometryProbe.compute`, which move
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -171,21 +172,29 @@ class GeometryProbe:
             z = z / z.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(z.dtype).tiny) if z.shape[1] else z
         lengths = torch.linalg.vector_norm(z, dim=1)
         given = labels.to(z.device)
-        whole = given == given.floor() if given.is_floating_point() else None
-        index = (given if whole is None else torch.where(whole, given, 0)).long()
-        known = (index >= 0) & (index < self.n_classes)
-        finite = torch.isfinite(lengths)
-        good = known & finite & (lengths > 0)
-        good = good if whole is None else good & whole
-        unit, refused = z / lengths[:, None], None
-        if z.device.type != "cpu" or not bool(good.all()):  # elsewhere asking would mean waiting
+        index, unit, refused = given, z.div_(lengths[:, None]), None  # z is a copy
+        if z.device.type == "cpu" and self._all_good(given, lengths):
+            index = given.long()
+            good = torch.ones_like(index)
+        else:  # on other devices asking would mean waiting
+            whole = given == given.floor() if given.is_floating_point() else torch.ones_like(given, dtype=torch.bool)
+            index = torch.where(whole, given, 0).long()
+            known = (index >= 0) & (index < self.n_classes)
+            finite = torch.isfinite(lengths)
+            good = known & finite & (lengths > 0) & whole
             unit, index = torch.where(good[:, None], unit, 0), torch.where(good, index, 0)
-            broken = torch.zeros_like(known) if whole is None else ~whole
-            reasons = (~broken & ~known, broken, lengths == 0, ~finite)
+            reasons = (whole & ~known, ~whole, lengths == 0, ~finite)
             refused = torch.stack([reason.sum() for reason in reasons])
         sums = z.new_zeros(self.n_classes, z.shape[1]).index_add_(0, index, unit)
         counts = torch.zeros(self.n_classes, dtype=torch.int64, device=z.device).index_add_(0, index, good.long())
         return sums, counts, refused
+
+    def _all_good(self, labels: Tensor, lengths: Tensor) -> bool:
+        """Whether no sample is refused, by the extremes of whole numbers: fewer steps than asking of each sample."""
+        if labels.dtype not in WHOLE or not labels.numel():
+            return False
+        (first, last), (shortest, longest) = labels.aminmax(), lengths.aminmax()  # nan if one is
+        return int(first) >= 0 and int(last) < self.n_classes and float(shortest) > 0 and float(longest) < inf
 
     def _add(self, sums: Tensor, counts: Tensor, refused: Tensor | None) -> None:
         """Add to what is kept, in numbers that are not wide without losing what rounding cuts off."""
@@ -315,6 +324,9 @@ def _widest(device: torch.device) -> torch.dtype:
     """The widest floating-point numbers that a device has."""
     return torch.float32 if device.type in WITHOUT_FLOAT64 else torch.float64
 
+
+WHOLE = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
+"""Types of labels that their extremes are asked of."""
 
 WITHOUT_FLOAT64 = {"mps", "xla"}
 """Kinds of devices that have no float64, or none worth the time."""
