@@ -10,7 +10,7 @@ from math import acos, cos, degrees, pi, sqrt
 import numpy as np
 import pytest
 
-from geomsolve.analyses.capacity import capacity
+from geomsolve.analyses.capacity import FEW_STEPS, capacity, spread, steps_of
 from geomsolve.errors import InputError
 from geomsolve.gram import families
 from geomsolve.gram.codes import bounds, closed_form, fejes_toth_bound, largest_cosine, levenshtein_bound, welch_bound
@@ -262,3 +262,17 @@ def test_where_no_formula_helps_random_points_are_measured():
     np.fill_diagonal(cosines, -1)
     assert report.max_cosine - 2e-6 <= cosines.max() <= report.max_cosine
     assert report.gram is None
+
+
+def test_a_search_that_would_take_minutes_is_left_to_points_by_formula():
+    assert [steps_of(*each) for each in ((6, 3), (4000, 64), (3000, 200), (4096, 1000))] == [300, 14, 8, 0]
+    report = capacity(Capacity(classes=4096, dim=1000))
+    assert report.method == "unbiased bases modulo 499"
+    assert report.max_cosine == pytest.approx(1 / sqrt(499), abs=1e-9)  # Gauss sums; 499 is the last prime up to 500
+
+
+def test_steps_in_single_precision_end_where_those_in_double_do(rng):
+    points = rng.standard_normal((300, 8))
+    few, many = (largest_cosine(spread(points, 128.0, steps)) for steps in (FEW_STEPS, FEW_STEPS + 1))
+    assert few == pytest.approx(many, abs=0.02)
+    assert few < largest_cosine(points / np.linalg.norm(points, axis=1, keepdims=True)) - 0.1

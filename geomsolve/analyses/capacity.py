@@ -61,6 +61,21 @@ SHARPNESS = (8.0, 32.0, 128.0, 512.0, 2048.0, 8192.0)
 EFFORT = 4e10
 """Multiplications that the search may spend, roughly: they decide how many starts and steps a problem gets."""
 
+MOST_STEPS = 300
+"""Steps of each sharpness."""
+
+FEW_STEPS = 15
+"""Steps of each sharpness that a search has beyond ``EFFORT``, in single precision, up to ``MOST_EFFORT``."""
+
+LEAST_STEPS = 5
+"""With fewer, points by formula or at random are as good."""
+
+MOST_EFFORT = 4e11
+"""Multiplications in single precision that no search goes beyond: about ten seconds."""
+
+LEAST_EXPONENT = -80.0
+"""Exponentials below are numbers that single precision is slow with, and count for nothing."""
+
 POLISHED = 500
 """Numbers K d up to which the best arrangement is finished by linear programs; up to an eighth of it, every one."""
 
@@ -146,7 +161,7 @@ def arranged(problem: Capacity, progress: Tried | None = None) -> CapacityReport
     name = max(known, key=lambda each: known[each])
     points, cosine, method = None, known[name], "closed form"
     by_formula = None if is_closed(n, dim) else large(n, dim)
-    if max(n, dim) <= MOST_ARRANGED:
+    if max(n, dim) <= MOST_ARRANGED and (is_closed(n, dim) or steps_of(n, dim) >= LEAST_STEPS):
         points = closed_form(n, dim)
         if points is None:
             points, starts = search(n, dim, problem.seed, known[name], progress)
@@ -223,11 +238,21 @@ def drawn(n_points: int, dim: int, seed: int, progress: Tried | None = None) -> 
     return min(1.0, best + SINGLE), "random points", kept
 
 
+def cost_of(n_points: int, dim: int) -> float:
+    """Multiplications of one step, roughly."""
+    return 4.0 * n_points**2 * (dim + 8)
+
+
+def steps_of(n_points: int, dim: int) -> int:
+    """Steps of each sharpness that a search can spend."""
+    stage = cost_of(n_points, dim) * len(SHARPNESS)
+    return int(max(min(MOST_STEPS, EFFORT / stage), min(FEW_STEPS, MOST_EFFORT / stage)))
+
+
 def search(n_points: int, dim: int, seed: int, bound: float, progress: Tried | None = None) -> tuple[FloatArray, int]:
     """The best arrangement (K, d) that random starts lead to, and how many were tried; stops at ``bound``."""
-    cost = 4.0 * n_points**2 * (dim + 8)
-    steps = int(min(300, max(15, EFFORT / cost / len(SHARPNESS))))
-    starts = int(min(24, max(1, EFFORT / cost / steps / len(SHARPNESS))))
+    steps = steps_of(n_points, dim)
+    starts = int(min(24, max(1, EFFORT / cost_of(n_points, dim) / steps / len(SHARPNESS))))
     generator = np.random.default_rng(seed)
     best = np.ones((n_points, 1))
     for start in range(starts):
@@ -248,24 +273,30 @@ def search(n_points: int, dim: int, seed: int, bound: float, progress: Tried | N
 
 
 def spread(points: FloatArray, sharpness: float, steps: int) -> FloatArray:
-    """Unit vectors after at most ``steps`` L-BFGS steps on the soft maximum of their cosines."""
+    """Unit vectors after at most ``steps`` L-BFGS steps on the soft maximum of their cosines; few steps end far from
+    where single precision would matter."""
     shape = points.shape
+    kind = np.float32 if steps <= FEW_STEPS else np.float64
 
     def soft_maximum(flat: FloatArray) -> tuple[float, FloatArray]:
         raw = flat.reshape(shape)
         length = np.linalg.norm(raw, axis=1, keepdims=True)
         unit = raw / length
-        cosines = unit @ unit.T
-        np.fill_diagonal(cosines, -np.inf)
-        top = cosines.max()
-        weights = np.exp(sharpness * (cosines - top))
-        total = weights.sum()
-        pull = 2 * (weights / total) @ unit
+        narrow = unit.astype(kind)
+        weights = narrow @ narrow.T  # made into the weights in place
+        np.fill_diagonal(weights, -np.inf)
+        top = float(weights.max())
+        weights -= kind(top)
+        weights *= kind(sharpness)
+        np.maximum(weights, kind(LEAST_EXPONENT), out=weights)
+        np.exp(weights, out=weights)
+        total = float(weights.sum(dtype=np.float64))
+        pull = 2 / total * (weights @ narrow).astype(np.float64)
         pull -= np.sum(pull * unit, axis=1, keepdims=True) * unit
-        return float(top + np.log(total / 2) / sharpness), (pull / length).ravel()
+        return top + log(total / 2) / sharpness, (pull / length).ravel()
 
     optimize = importlib.import_module("scipy.optimize")
-    options = {"maxiter": steps, "gtol": 1e-12, "ftol": 1e-15}
+    options = {"maxiter": steps, "maxfun": 2 * steps, "gtol": 1e-12, "ftol": 1e-15}
     found = optimize.minimize(soft_maximum, points.ravel(), jac=True, method="L-BFGS-B", options=options)
     moved: FloatArray = found.x.reshape(shape)
     moved /= np.linalg.norm(moved, axis=1, keepdims=True)
