@@ -86,7 +86,7 @@ def left(gap: float, value: float, digits: int = 2) -> str:
 
 def nats(x: float) -> str:
     """A small difference of losses for a person: '0.062 nats', or, where it is lost in training, '6e-08 nats'."""
-    return f"{number(x, 1 if x < UNSEEN else 2)} nats"
+    return f"{number(x, 1) if x < UNSEEN else rounded(x, 2)} nats"
 
 
 def stakes(excess: float) -> str:

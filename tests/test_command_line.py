@@ -90,11 +90,18 @@ def test_columns_is_obeyed(run, monkeypatch):
         (("threshold", "--props", ".9,.06,.04"), "1.14255", "1.14254611"),
         (("capacity", "--classes", "4", "--dim", "3"), "109.47°", "109.471221°"),
         (("levels", "--batch", "64", "--classes", "6"), "4.84419 ", "4.84418709 "),
+        (("levels", "--batch", "64", "--classes", "6"), "; 4.844 is", "; 4.84418709 is"),
+        (
+            ("realizable", "--loss", "rnc", "--labels", "0,1,2", "-t", ".5"),
+            "0.0334 ",
+            "0.0334021863 ",
+        ),
         (("crossmodal", "--props", ".7,.2,.1", "-t", ".5"), "-0.6872", "-0.687214230"),
     ],
 )
 def test_digits_are_as_many_as_are_asked_for(run, arguments, default, nine):
-    """cos 12 = -.6872142303, 109.4712206 = arccos(-1/3), log 127 = 4.844187086, the root 1.142546113758."""
+    """cos 12 = -.6872142303, 109.4712206 = arccos(-1/3), log 127 = 4.844187086, the root 1.142546113758; ranks of three
+    lose log(1 + e^{-9/4})/3 = .03340218631 of log(2)/3."""
     assert default in run(*arguments).stdout
     assert nine in run(*arguments, "--digits", 9).stdout
     assert default in run(*arguments).stdout

@@ -19,7 +19,7 @@ def test_several_labels_a_sample_in_every_form(tmp_path):
     (tmp_path / "plain.txt").write_text("1 0 1\n0 1 1\n1 1 0\n0 1 1\n")
     np.save(tmp_path / "rows.npy", np.array(rows))
     named = ("a|c", "b|c", "a|b", "b|c")
-    for text in ("a|c,b|c,a|b,c|b", "multilabel:a|c,b|c,a|b,c|b"):
+    for text in ("a|c,b|c,a|b,c|b", "a|c;b|c;a|b;c|b", "multilabel:a|c,b|c,a|b,c|b"):
         table = read_labels(text)
         assert (table.values.tolist(), table.names, table.spelled) == (rows, ("a", "b", "c"), named)
     for file in ("tags.txt", "tags.csv:tags", "rows.csv"):
@@ -42,7 +42,8 @@ def test_trees_and_orders(tmp_path):
     table = read_labels("tree:@levels.csv", tmp_path)
     assert table.values.tolist() == [[0, 0], [0, 0], [0, 1], [1, 0], [1, 0], [1, 0]]
     assert table.spelled[2:4] == ("animal/cat", "plant/oak")
-    assert read_labels("tree:a/x,a/y,b/x").values.tolist() == [[0, 0], [0, 1], [1, 0]]
+    for paths in ("a/x,a/y,b/x", "a/x;a/y;b/x", "a,x;a,y;b,x"):
+        assert read_labels(f"tree:{paths}").values.tolist() == [[0, 0], [0, 1], [1, 0]]
     assert read_labels("tree:2x3").values.shape == (6, 2)
     assert read_labels("ordered:low<mid<high:mid,low,high,low").values.tolist() == [1, 0, 2, 0]
     with pytest.raises(InputError, match="as many levels"):

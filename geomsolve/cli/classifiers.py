@@ -143,8 +143,8 @@ def lengths(report: ClassifierReport, shown: list[int], labels: list[str]) -> Ta
         angle = report.alignments[a]
         table.add_row(
             labels[i],
-            number(report.features.norms[a], 4),
-            number(report.classifiers.norms[a], 4),
+            rounded(report.features.norms[a], 4),
+            rounded(report.classifiers.norms[a], 4),
             "·" if np.isnan(angle) else in_degrees(angle_degrees(float(angle))),
         )
     return table
@@ -154,7 +154,7 @@ def aligned(report: ClassifierReport) -> str:
     """How well classifiers point where their features are."""
     if not np.isfinite(report.alignment):
         return "There is nothing to align."
-    return f"Mean cosine of a feature mean and its own classifier: {number(report.alignment, 5)}."
+    return f"Mean cosine of a feature mean and its own classifier: {rounded(report.alignment, 5)}."
 
 
 def sure(report: ClassifierReport) -> str:

@@ -207,6 +207,12 @@ def line(name: str, args: Sequence[str]) -> tuple[str, list[str]]:
     return name, words
 
 
+def commands_with(flag: str) -> list[str]:
+    """The commands that have a flag."""
+    commands = ((name, _command(name)) for name in COMMANDS)
+    return [name for name, each in commands if any(flag in o.opts for o in each.get_params(click.Context(each)))]
+
+
 def is_flag(word: str) -> bool:
     """Whether a word is a flag, and no value that may begin with a minus."""
     return word.startswith("-") and word != "-" and not numbers(word)

@@ -18,7 +18,7 @@ from geomsolve.files import refuse_overwriting
 from geomsolve.plots import STYLE_NAMES, check_file, size_of
 from geomsolve.registry import LOSSES, PAIR_LOSSES, TEMPERATURE, Parameter, Registry, spelled
 from geomsolve.solvers.choose import SOLVERS
-from geomsolve.words import digits_asked
+from geomsolve.words import digits_asked, listing
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -149,7 +149,7 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, self.in_own_words(ctx, args))
         except click.UsageError as error:
-            hint = self.hint()
+            hint = self.hint() or self.elsewhere(error)
             if not hint:
                 raise
             raise click.UsageError(
@@ -170,6 +170,15 @@ class Command(click.Command):
         from geomsolve.cli.hints import next_step
 
         return next_step(self, self.written)
+
+    def elsewhere(self, error: click.UsageError) -> str:
+        """Which commands have the flag that this one has not; '' where none has or a slip of a letter is likelier."""
+        from geomsolve.cli.hints import commands_with
+
+        if not isinstance(error, click.NoSuchOption):
+            return ""
+        owners = commands_with(error.option_name)
+        return f"it is a flag of {listing([f'geomsolve {name}' for name in owners], 4)}" if owners else ""
 
     def in_own_words(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
         """``args`` with the synonyms of flags (``registry.Synonym``) as the flags that they stand for, and - for _."""

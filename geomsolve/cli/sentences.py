@@ -11,7 +11,7 @@ from typing import Any
 
 from geomsolve.plots._words import geometry
 from geomsolve.plots.sweep import said
-from geomsolve.words import counted, number
+from geomsolve.words import counted, number, rounded
 
 Row = dict[str, Any]
 
@@ -82,8 +82,9 @@ def _realizable(row: Row, headline: str) -> str:
         "degenerate": "Degenerate: only a limit would attain what is wanted",
     }.get(headline)
     excess = (row.get("optimum") or {}).get("excess")
-    lost = f"; the best stays {number(excess, 3)} nats above the ideal" if headline == "inconsistent" and excess else ""
-    return f"{said}{lost}" if said else headline
+    if said and headline == "inconsistent" and excess:
+        said += f"; the best stays {rounded(excess, 3)} nats above the ideal"
+    return said or headline
 
 
 def _check(row: Row, headline: str) -> str:
@@ -131,7 +132,7 @@ def _negatives(row: Row, headline: str) -> str:
 def _diversity(row: Row, headline: str) -> str:
     lost = row["identity"]["value"] - row["optimum"]["value"]
     verb = "is violated" if headline == "violated" else headline
-    above = f"lie {number(lost, 3)} nats above the optimum" if lost > 1e-9 else "are optimal"
+    above = f"lie {rounded(lost, 3)} nats above the optimum" if lost > 1e-9 else "are optimal"
     return f"The diversity condition {verb}; the latents {above}"
 
 

@@ -70,10 +70,10 @@ def table(report: CompareCrossmodalReport) -> Table:
         shown.add_column(title, justify="right", no_wrap=True)
     measured, wanted = report.measured, report.prediction
     for key, name in (("partner_cosine", f"cosine, {one} and own {two}"), ("other_cosine", f"cosine, other {two}s")):
-        ends = (number(measured[key]["min"], 3), number(measured[key]["max"], 3))
+        ends = (rounded(measured[key]["min"], 3), rounded(measured[key]["max"], 3))
         shown.add_row(name, cosine_phrase(measured[key]["mean"]), *ends, cosine_phrase(wanted[key]))
     for key, name in (("modality_gap", "modality gap"), ("alignment", "alignment")):
-        shown.add_row(name, number(measured[key], 4), "", "", number(wanted[key], 4))
+        shown.add_row(name, rounded(measured[key], 4), "", "", rounded(wanted[key], 4))
     return shown
 
 
@@ -86,8 +86,8 @@ def checkpoints_table(report: CompareCrossmodalReport) -> Table:
     shown.add_column("verdict")
     for each in report.checkpoints:
         found = each.measured
-        means = (number(found[key]["mean"], 3) for key in ("partner_cosine", "other_cosine"))
-        gap, above = number(found["modality_gap"], 3), number(max(each.excess, 0.0), 3)
+        means = (rounded(found[key]["mean"], 3) for key in ("partner_cosine", "other_cosine"))
+        gap, above = rounded(found["modality_gap"], 3), rounded(max(each.excess, 0.0), 3)
         shown.add_row(each.read["embeddings"], *means, gap, above, each.verdict)
     return shown
 
@@ -101,11 +101,12 @@ def figures(report: CompareCrossmodalReport) -> list[str]:
         f"Cosines: means {over}, and their range. Modality gap: the distance of the mean {one} from the mean {two}. "
         f"Alignment: the mean squared distance of {article(one)} {one} and its own {two}.\n"
     ]
-    lines.append(f"Loss of {whose} {rounded(last.value_measured, 6)}, {number(last.excess, 3)} nats above the optimum.")
+    above = f"{rounded(last.excess, 3)} nats above the optimum"
+    lines.append(f"Loss of {whose} {rounded(last.value_measured, 6)}, {above}.")
     if last.max_cosine_error is not None:
         scatter = last.measured["scatter"]
         lines.append(
-            f"Largest difference of a cosine between classes from the wanted one {number(last.max_cosine_error, 3)}. "
+            f"Largest difference of a cosine between classes from the wanted one {rounded(last.max_cosine_error, 3)}. "
             f"Scatter within classes (mean squared distance to the class mean): {one}s {number(scatter['first'], 3)}, "
             f"{two}s {number(scatter['second'], 3)}."
         )
@@ -122,9 +123,9 @@ def figures(report: CompareCrossmodalReport) -> list[str]:
 def sentence(report: CompareCrossmodalReport) -> str:
     """The verdict in one sentence."""
     loss, (one, two) = report.problem["loss"]["name"], report.nouns
-    gap = f"modality gap {number(report.measured['modality_gap'], 3)}, {loss} wants "
-    gap += number(report.prediction["modality_gap"], 3)
-    above = f"the loss is {number(report.excess, 3)} nats above the optimum"
+    gap = f"modality gap {rounded(report.measured['modality_gap'], 3)}, {loss} wants "
+    gap += rounded(report.prediction["modality_gap"], 3)
+    above = f"the loss is {rounded(report.excess, 3)} nats above the optimum"
     if report.verdict == "matches":
         return f"Your {one}s and {two}s are arranged as {loss} wants ({gap})."
     if report.verdict == "loose":

@@ -134,7 +134,7 @@ def show_sweep(report: SweepCrossmodalReport, screen: Console, *, quiet: bool) -
         angles = ["" if row[key] is None else in_degrees(row[key]) for key in ("partner_angle_deg", "other_angle_deg")]
         at = [number(row[name], 5) for name in report.over]
         gap = "<1e-12" if row["gap"] < 1e-12 else f"{row['gap']:.1e}"
-        table.add_row(*at, rounded(row["value"], 7), gap, number(row["modality_gap"], 4), *angles, row["structure"])
+        table.add_row(*at, rounded(row["value"], 7), gap, rounded(row["modality_gap"], 4), *angles, row["structure"])
     screen.print(table)
     screen.print(
         f"Angles of {article(one)} {one}: the largest to its own {two}, the smallest to another. Modality gap: the "

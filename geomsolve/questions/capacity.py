@@ -48,7 +48,9 @@ class Capacity(Problem):
                 field="max_cosine",
             )
         if len(missing) > 1:
-            raise InputError("this is needed, or two others of classes, dim and max_cosine", field=missing[0])
+            raise InputError(
+                "give two of classes, dim and max_cosine; the third is what is asked for", field=missing[0]
+            )
         if self.lines and self.max_cosine is None:
             raise InputError(
                 "lines are counted for a largest cosine; give max_cosine and leave another out", field="lines"

@@ -26,8 +26,8 @@ from geomsolve.reading.generators import GENERATORS, MOST_POINTS, Generator, gen
 from geomsolve.reading.source import FloatArray
 from geomsolve.reading.table import Table, look, read_rows
 
-SEVERAL, LEVEL = "|", "/"
-"""What stands between the labels of a sample, and between the levels of a path."""
+SEVERAL, LEVEL, ROW = "|", "/", ";"
+"""What stands between the labels of a sample, between the levels of a path, and between samples where commas do not."""
 
 COUNTS = ("count", "counts", "n", "samples")
 """Names of a column that says how many samples a row of a tree stands for."""
@@ -54,7 +54,7 @@ def words_of(text: str, base: Path | None) -> tuple[list[str], bool]:
     if text.strip() == "-":
         return _lines(standard_input(base)), False
     if not text.startswith("@"):
-        return [word.strip() for word in text.split(",")], False
+        return [word.strip() for word in text.split(ROW if ROW in text else ",")], False
     path, key = locate(text[1:], base)
     source = look(path)
     if source is None:
@@ -75,7 +75,7 @@ def _lines(text: str) -> list[str]:
 
 def read_several(text: str, base: Path | None, place: str) -> Table:
     """Rows (n, L) of 0 and 1: which of L labels each sample has."""
-    if ";" in text or _in_columns(text, base):
+    if (ROW in text and SEVERAL not in text) or _in_columns(text, base):
         names, rows = _zero_one(text, base)
     else:
         words, _ = words_of(text, base)
@@ -181,7 +181,7 @@ def _paths(text: str, base: Path | None) -> tuple[list[list[str]], list[int]]:
                 times = [_count(value) for value in source.values(counts[0])]
             return [list(row) for row in zip(*columns, strict=True)], times
     words, _ = words_of(text, base)
-    if not any(LEVEL in word for word in words) and text.startswith("@") and any("," in word for word in words):
+    if not any(LEVEL in word for word in words) and any("," in word for word in words):
         return [[part.strip() for part in word.split(",")] for word in words], [1] * len(words)
     return [[part.strip() for part in word.split(LEVEL)] for word in words], [1] * len(words)
 

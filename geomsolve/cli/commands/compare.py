@@ -223,7 +223,7 @@ def scattered(report: Comparison) -> list[str]:
     """The mean cosine within classes, and the prediction that allows for it."""
     if report.within_cosine is None:
         return []
-    said = f"Two samples of a class have the mean cosine {number(report.within_cosine, 4)}"
+    said = f"Two samples of a class have the mean cosine {rounded(report.within_cosine, 4)}"
     if report.heated is None or 1 - report.within_cosine < TIGHT:
         return [f"{said}."]
     return [
@@ -294,7 +294,7 @@ def sentence(report: Comparison) -> str:
         return f"Another geometry: {found}, which is not what {loss} wants here{'' if open_ else f' ({worst})'}."
     said = [] if open_ else [worst]
     if report.excess is not None:
-        said.append(f"its loss {report.excess:.3g} nats above the optimum")
+        said.append(f"its loss {rounded(report.excess, 3)} nats above the optimum")
     return f"Not there yet: your encoder is not where {loss} wants it" + (f" ({', '.join(said)})." if said else ".")
 
 
@@ -308,7 +308,7 @@ def sentence_on_loss(report: Comparison) -> str:
         return f"Not there yet, as far as is known: your loss was not evaluated, and {opened}."
     if report.verdict == "loose":
         return f"{whose.capitalize()} at the optimum; nothing more can be compared, as {opened}."
-    above = f"{whose} {excess:.3g} nats above the optimum"
+    above = f"{whose} {rounded(excess, 3)} nats above the optimum"
     if report.verdict == "another geometry":
         (pair,) = report.judgement.pairs
         names = " and ".join(pair.classes)

@@ -13,7 +13,7 @@ from geomsolve.cli.options import output_options, solver_options, temperature_op
 from geomsolve.cli.output import Output
 from geomsolve.cli.render import effort, proof_lines
 from geomsolve.questions.diversity import Diversity
-from geomsolve.words import number
+from geomsolve.words import rounded
 
 
 @click.command("diversity", epilog="Example: geomsolve diversity --latents rings:7x10 -t 0.3 --shared-coordinates 1")
@@ -90,7 +90,7 @@ def sentence(report: DiversityReport) -> str:
         verdict = "Diversity holds"
     else:
         verdict = f"Diversity is violated ({report.uncovered_mass:.1%} of random pairs are never positives)"
-    excess = number(report.identity["excess"], 3)
+    excess = rounded(report.identity["excess"], 3)
     if not report.recovered:
         return f"{verdict}, and the latents are not the best embedding: their loss is {excess} nats above the optimum."
     if report.unique:

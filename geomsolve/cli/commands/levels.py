@@ -24,7 +24,7 @@ from geomsolve.cli.output import Output
 from geomsolve.cli.render import holds_for, loss_phrase
 from geomsolve.losses import Loss, find_loss
 from geomsolve.questions.levels import Levels
-from geomsolve.words import left, number
+from geomsolve.words import left, number, rounded
 
 level_options = stacked(
     click.option("--classes", type=int, metavar="K", help="Number of classes, equally many samples of each a batch."),
@@ -152,10 +152,10 @@ def sentence(report: LevelsReport) -> str:
         over = "all anchors, one without a positive as 0" if other["reduction"] == "mean" else "anchors with a positive"
         return (
             f"{number(report.loss_value or 0.0)} is {how} if the loss is averaged over {over} (--reduction "
-            f"{other['reduction']}); as asked here the levels are {number(report.optimum, 4)} to "
-            f"{number(report.collapse, 4)}."
+            f"{other['reduction']}); as asked here the levels are {rounded(report.optimum, 4)} to "
+            f"{rounded(report.collapse, 4)}."
         )
-    best, worst = number(report.optimum, 4), number(report.collapse, 4)
+    best, worst = rounded(report.optimum, 4), rounded(report.collapse, 4)
     if report.loss_value is None:
         least = (
             f"The best value, if {report.assumption}, is"
@@ -191,7 +191,7 @@ def sentence(report: LevelsReport) -> str:
             return f"{value} is below {best}, the best value if {report.assumption}; without that it may be reached."
         return f"{value} is below {best}, which stands for the optimum; whether it can be reached is not known."
     if report.reading == "below":
-        bound = best if report.certified else number(report.lower_bound, 4)
+        bound = best if report.certified else rounded(report.lower_bound, 4)
         encoders = (report.only_for or "").startswith("one encoder")
         two = ", or on two encoders" if encoders else ", or with longer vectors" if report.only_for else ""
         return (
@@ -199,7 +199,7 @@ def sentence(report: LevelsReport) -> str:
             f"another temperature, scale, batch or number of classes than stated here{two}."
         )
     if report.reading == "above":
-        untrained = f"; untrained embeddings give {number(report.random_start, 4)}"
+        untrained = f"; untrained embeddings give {rounded(report.random_start, 4)}"
         return f"{value} is worse than total collapse, {worst}, where {everything(report)} coincide{untrained}."
     done = 100 * (1 - (report.position or 0.0))
     least = f"the best value if {report.assumption}" if report.assumption else f"the best possible{of_whom(report)}"

@@ -159,7 +159,7 @@ def sentence(report: RealizableReport) -> str:
     most = "at most " if gap >= 0.1 * excess else ""
     return (
         f"{kind}: no embedding attains {name} on these {count:,} samples ({latents}){why}; "
-        f"the best one stays {most}{number(excess, 3)} nats above the ideal."
+        f"the best one stays {most}{rounded(excess, 3)} nats above the ideal."
     )
 
 
