@@ -28,6 +28,9 @@ def test_several_labels_a_sample_in_every_form(tmp_path):
     for text in ("101,011,110,011", "1,0,1;0,1,1;1,1,0;0,1,1", "@plain.txt", "@rows.npy"):
         assert read_labels(f"multilabel:{text}", tmp_path).values.tolist() == rows
     assert read_labels(["a|c", "b|c", "a|b", "c|b"]).values.tolist() == rows
+    for given in (np.array(["a|c", "b|c", "a|b", "c|b"]), [["a", "c"], ["b", "c"], ["b", "a"], {"c", "b"}]):
+        table = read_labels(given)
+        assert (table.values.tolist(), table.names, table.spelled) == (rows, ("a", "b", "c"), named)
     with pytest.raises(InputError, match="row 2 holds 3"):
         read_labels("multilabel:1,0;0,3")
     (tmp_path / "heading.csv").write_text("a,b\n")
@@ -44,6 +47,10 @@ def test_trees_and_orders(tmp_path):
     assert table.spelled[2:4] == ("animal/cat", "plant/oak")
     for paths in ("a/x,a/y,b/x", "a/x;a/y;b/x", "a,x;a,y;b,x"):
         assert read_labels(f"tree:{paths}").values.tolist() == [[0, 0], [0, 1], [1, 0]]
+    table = read_labels(["a/x", "a/y", "b/x"])
+    assert (table.values.tolist(), table.spelled) == ([[0, 0], [0, 1], [1, 0]], ("a/x", "a/y", "b/x"))
+    with pytest.raises(InputError, match=r"takes one place in a tree.*several labels a sample"):
+        Realizable("hierarchy", labels=[["a", "x"], ["a", "y"]])
     assert read_labels("tree:2x3").values.shape == (6, 2)
     assert read_labels("ordered:low<mid<high:mid,low,high,low").values.tolist() == [1, 0, 2, 0]
     with pytest.raises(InputError, match="as many levels"):

@@ -108,6 +108,14 @@ class Realizable(Problem):
     @model_validator(mode="after")
     def _ranges_make_sense(self) -> Realizable:
         check_slack(self.slack, self.pairs, self.dim is not None)
+        if self.labels is not None and self.labels.names and self.labels.spelled:
+            chosen = WEIGHTINGS.make(self.weighting, self.parameters, field="weighting")
+            if chosen.places:
+                raise InputError(
+                    f"{chosen.title} takes one place in a tree a sample, and these are several labels a sample; write "
+                    "paths, tree:a/x,a/y,b/z",
+                    field="labels",
+                )
         return self
 
     @property

@@ -30,7 +30,7 @@ from geomsolve.reading.generators import generate, is_generated
 from geomsolve.reading.lists import read_numbers
 from geomsolve.reading.numbers import LARGEST, is_number, is_whole
 from geomsolve.reading.source import Column, Source, refuse_many
-from geomsolve.reading.structures import SEVERAL, is_structured, read_structured
+from geomsolve.reading.structures import in_python, is_structured, read_structured
 from geomsolve.reading.table import Table, look, read_rows, too_large
 
 LABEL_NAMES = ("label", "labels", "class", "classes", "target", "targets")
@@ -46,13 +46,13 @@ def read_labels(value: Any, base: Path | None = None, seed: int = 0) -> Table:
         return value
     if isinstance(value, str) and is_structured(value):
         return _finite(read_structured(value, base))
-    if isinstance(value, (list, tuple)) and any(isinstance(each, str) and SEVERAL in each for each in value):
-        return _finite(read_structured(f"multilabel:{','.join(map(str, value))}", base))
+    value = value if isinstance(value, str) or columns(value) else array(value)
+    if (structured := in_python(value)) is not None:
+        return _finite(structured)
     if isinstance(value, str) and is_generated(value):
         return _finite(Table(generate(value, seed), (), value))
     if isinstance(value, str) and ";" not in value and not value.startswith("@") and value.strip() != "-":
         return _finite(Table(np.array(read_numbers(value, base), dtype=np.float64), (), value))
-    value = value if columns(value) else array(value)
     if not isinstance(value, (str, list, tuple)) and not hasattr(value, "tolist") and not columns(value):
         raise InputError(f"wanted labels: a list of numbers, or of equally long rows, got {value!r:.60}")
     table = read_rows(value, base, what="label")

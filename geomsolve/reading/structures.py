@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -80,8 +81,33 @@ def read_several(text: str, base: Path | None, place: str) -> Table:
     else:
         words, _ = words_of(text, base)
         names, rows = _from_words(words)
+    return _of_several(names, rows, place)
+
+
+def _of_several(names: tuple[str, ...], rows: FloatArray, place: str) -> Table:
     spelled = tuple(SEVERAL.join(name for name, has in zip(names, row, strict=True) if has) for row in rows)
     return Table(rows, names, place, spelled)
+
+
+def in_python(labels: Any) -> Table | None:
+    """A list or array of texts a|b or of lists of labels, or of texts a/b, each one sample; None for anything else."""
+    kept = list(labels) if isinstance(labels, (list, tuple)) or getattr(labels, "ndim", 0) == 1 else []
+    words = [SEVERAL.join(sorted(each)) if _is_set(each) else each for each in kept]
+    if not words or not all(isinstance(word, str) for word in words):
+        return None
+    if any(map(_is_set, kept)) or any(SEVERAL in word for word in words):
+        return _of_several(*_from_words(words), "labels")
+    if all(LEVEL in word for word in words):
+        return tree_of([_levels(word) for word in words], [1] * len(words), "labels")
+    return None
+
+
+def _is_set(labels: Any) -> bool:
+    return isinstance(labels, (list, tuple, set, frozenset)) and all(isinstance(label, str) for label in labels)
+
+
+def _levels(path: str) -> list[str]:
+    return [part.strip() for part in path.split(LEVEL)]
 
 
 def _in_columns(text: str, base: Path | None) -> bool:
@@ -138,7 +164,11 @@ def read_tree(text: str, base: Path | None, place: str) -> Table:
         if rows is None:
             raise InputError(f"{place!r} is no tree; write tree:@file, tree:2x20, or paths, tree:a/b,a/c,d/e")
         return Table(rows, (), place, tuple(LEVEL.join(f"{x:.0f}" for x in row) for row in rows))
-    paths, times = _paths(text, base)
+    return tree_of(*_paths(text, base), place)
+
+
+def tree_of(paths: Sequence[Sequence[str]], times: Sequence[int], place: str) -> Table:
+    """The same of paths, and how many samples each stands for."""
     if not paths:
         raise InputError("there are no labels")
     depth = len(paths[0])
@@ -183,7 +213,7 @@ def _paths(text: str, base: Path | None) -> tuple[list[list[str]], list[int]]:
     words, _ = words_of(text, base)
     if not any(LEVEL in word for word in words) and any("," in word for word in words):
         return [[part.strip() for part in word.split(",")] for word in words], [1] * len(words)
-    return [[part.strip() for part in word.split(LEVEL)] for word in words], [1] * len(words)
+    return [_levels(word) for word in words], [1] * len(words)
 
 
 def _node(value: object) -> str:

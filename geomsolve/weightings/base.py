@@ -38,6 +38,8 @@ class Weighting(Choice):
     """What is often said of it, and how that is meant, where its target is inconsistent."""
     degenerate: ClassVar[str] = "some weights are 0"
     """Why no embedding attains it where none does but a limit, as a clause."""
+    places: ClassVar[bool] = False
+    """Whether labels are places in a tree, and no rows of 0 and 1 with a column for each of several labels."""
     trained: ClassVar[bool] = True
     """Whether free features can be trained on its weights (``geomsolve check``)."""
 

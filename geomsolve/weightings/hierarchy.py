@@ -55,6 +55,7 @@ class Hierarchy(Weighting):
         "temperature))."
     )
     source: ClassVar[str] = "hierarchical supervised contrastive losses (one SupCon a level); thresholds derived here"
+    places: ClassVar[bool] = True
     also: ClassVar[tuple[str, ...]] = ("tree", "hierarchical", "hierarchical-supcon", "hisupcon", "himulcon")
 
     level_weights: tuple[float, ...] | None = parameter(LEVEL_WEIGHTS, None)
