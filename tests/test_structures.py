@@ -57,6 +57,10 @@ def test_trees_and_orders(tmp_path):
         read_labels("tree:a/x,b")
     with pytest.raises(InputError, match=r"'hihg', which is not in the order.*did you mean 'high'"):
         read_labels("ordered:low<mid<high:mid,hihg")
+    with pytest.raises(InputError, match=r"'cat' is not a number; names, one a sample, are written multilabel:cat,dog"):
+        read_labels("cat,dog")
+    with pytest.raises(InputError, match="'x' is not a number$"):
+        read_labels("1,x")
     with pytest.raises(InputError, match="is no tree"):
         read_labels("tree:cat")
 

@@ -28,7 +28,7 @@ from geomsolve.reading.csv import Csv
 from geomsolve.reading.files import content, locate
 from geomsolve.reading.generators import generate, is_generated
 from geomsolve.reading.lists import read_numbers
-from geomsolve.reading.numbers import LARGEST, is_number, is_whole
+from geomsolve.reading.numbers import LARGEST, NoNumberError, is_number, is_whole
 from geomsolve.reading.source import Column, Source, refuse_many
 from geomsolve.reading.structures import in_python, is_structured, read_structured
 from geomsolve.reading.table import Table, look, read_rows, too_large
@@ -52,7 +52,12 @@ def read_labels(value: Any, base: Path | None = None, seed: int = 0) -> Table:
     if isinstance(value, str) and is_generated(value):
         return _finite(Table(generate(value, seed), (), value))
     if isinstance(value, str) and ";" not in value and not value.startswith("@") and value.strip() != "-":
-        return _finite(Table(np.array(read_numbers(value, base), dtype=np.float64), (), value))
+        try:
+            return _finite(Table(np.array(read_numbers(value, base), dtype=np.float64), (), value))
+        except NoNumberError as error:
+            if any(map(is_number, value.split(","))):  # a slip among numbers
+                raise
+            raise InputError(f"{error.message}; names, one a sample, are written multilabel:{value:.40}") from None
     if not isinstance(value, (str, list, tuple)) and not hasattr(value, "tolist") and not columns(value):
         raise InputError(f"wanted labels: a list of numbers, or of equally long rows, got {value!r:.60}")
     table = read_rows(value, base, what="label")

@@ -24,6 +24,7 @@ from geomsolve.errors import InputError, guess
 from geomsolve.reading.csv import Csv
 from geomsolve.reading.files import content, locate, standard_input
 from geomsolve.reading.generators import GENERATORS, MOST_POINTS, Generator, generate, register
+from geomsolve.reading.numbers import is_number
 from geomsolve.reading.source import FloatArray
 from geomsolve.reading.table import Table, look, read_rows
 
@@ -97,7 +98,7 @@ def in_python(labels: Any) -> Table | None:
         return None
     if any(map(_is_set, kept)) or any(SEVERAL in word for word in words):
         return _of_several(*_from_words(words), "labels")
-    if all(LEVEL in word for word in words):
+    if all(LEVEL in word for word in words) and not all(map(is_number, words)):  # 1/3 is a fraction
         return tree_of([_levels(word) for word in words], [1] * len(words), "labels")
     return None
 
