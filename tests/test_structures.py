@@ -59,7 +59,7 @@ def test_trees_and_orders(tmp_path):
         read_labels("ordered:low<mid<high:mid,hihg")
     with pytest.raises(InputError, match=r"'cat' is not a number; names, one a sample, are written multilabel:cat,dog"):
         read_labels("cat,dog")
-    with pytest.raises(InputError, match="'x' is not a number$"):
+    with pytest.raises(InputError, match=r"'x' is not a number$"):
         read_labels("1,x")
     with pytest.raises(InputError, match="is no tree"):
         read_labels("tree:cat")
