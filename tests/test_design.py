@@ -444,7 +444,7 @@ def test_an_answer_can_be_asked_again():
         ({"target": np.diag([1, 1, 0.9])}, "target", "entry 3 of it is 0.9"),
         ({"target": [[1, 0, 0.2], [0, 1, 0], [0.1, 0, 1]]}, "target", "row 1, column 3 is 0.2, row 3, column 1 is 0.1"),
         ({"target": 1.9 * np.eye(3) - 0.9}, "target", "the smallest eigenvalue of the target is -0.8"),
-        ({"change": "sampler"}, "change", "'both', 'margins' or 'batches'"),
+        ({"change": "sampler"}, "change", "both, margins or batches"),
         (
             {"loss": {"name": "soft-supcon"}},
             "loss.name",

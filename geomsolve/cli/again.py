@@ -7,7 +7,6 @@ Files that the problem names are named from the current folder.
 
 from __future__ import annotations
 
-import importlib
 import json
 import shlex
 from pathlib import Path
@@ -17,7 +16,7 @@ import click
 
 from geomsolve.analyses.named import any_loss_of
 from geomsolve.batch import gallery
-from geomsolve.cli.main import cli
+from geomsolve.cli import inside
 from geomsolve.errors import InputError
 from geomsolve.questions.base import Problem
 from geomsolve.questions.check import Composed
@@ -47,9 +46,8 @@ def command_of(row: Row) -> str:
 
 def by_flags(row: Row, problem: dict[str, Any], wanted: dict[str, Any] | None) -> list[str] | None:
     """The words of the row's own command, or None where they would mean another problem than ``wanted``."""
-    command: click.Command = importlib.import_module(f"geomsolve.cli.commands.{row['command']}").command
-    above = click.Context(cli, **cli.context_settings)  # click remembers the flags of help that it meets first
-    taken = command.get_params(click.Context(command, parent=above))
+    command = inside.command_of(row["command"])
+    taken = command.get_params(inside.context_of(command))
     flags = {flag for parameter in taken for flag in parameter.opts if isinstance(parameter, click.Option)}
     arguments = {parameter.name for parameter in taken if isinstance(parameter, click.Argument)}
     fields = Problem.model_fields

@@ -11,7 +11,6 @@ where its looks say.  The line that comes of it is proposed only if it parses.
 
 from __future__ import annotations
 
-import importlib
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +20,7 @@ from itertools import takewhile
 
 import click
 
+from geomsolve.cli.inside import command_of, context_of
 from geomsolve.errors import InputError, bare
 from geomsolve.reading.datasets import dataset
 from geomsolve.registry import LOSSES, PAIR_LOSSES, WEIGHTINGS
@@ -198,8 +198,8 @@ def next_step(command: click.Command, args: Sequence[str]) -> str:
 
 def line(name: str, args: Sequence[str]) -> tuple[str, list[str]]:
     """A command and its words, '?' among them where some word of ``args`` means nothing to it."""
-    command = _command(name)
-    options = {flag: option for option in command.get_params(click.Context(command)) for flag in option.opts}
+    command = command_of(name)
+    options = {flag: option for option in command.get_params(context_of(command)) for flag in option.opts}
     name, words = ratio_of(name, args, options) or (name, list(repaired(args, options)))
     needed = options.get("--weighting")
     if needed is not None and needed.required and not {"--weighting", "--loss"} & set(words):
@@ -209,8 +209,8 @@ def line(name: str, args: Sequence[str]) -> tuple[str, list[str]]:
 
 def commands_with(flag: str) -> list[str]:
     """The commands that have a flag."""
-    commands = ((name, _command(name)) for name in COMMANDS)
-    return [name for name, each in commands if any(flag in o.opts for o in each.get_params(click.Context(each)))]
+    commands = ((name, command_of(name)) for name in COMMANDS)
+    return [name for name, each in commands if any(flag in o.opts for o in each.get_params(context_of(each)))]
 
 
 def is_flag(word: str) -> bool:
@@ -237,7 +237,7 @@ def other_command(name: str, args: Sequence[str]) -> str:
         meant, args = "imbalance", ["--loss", LOSSES.canonical(name), *args]
     if not meant:
         return ""
-    own = _command(meant)
+    own = command_of(meant)
     if parses(meant, args):
         return f"write: {shlex.join(['geomsolve', meant, *args])}"
     return next_step(own, args) or f"see geomsolve {meant} --help"
@@ -245,19 +245,14 @@ def other_command(name: str, args: Sequence[str]) -> str:
 
 def parses(name: str, words: Sequence[str]) -> bool:
     """Whether a line is one that the command understands."""
-    command = _command(name)
-    context = click.Context(command, info_name=name)
+    command = command_of(name)
+    context = context_of(command, name)
     own = getattr(command, "in_own_words", lambda ctx, args: args)
     try:
         click.Command.parse_args(command, context, list(own(context, [*words, "--quiet"])))
     except (click.UsageError, ValueError):
         return False
     return True
-
-
-def _command(name: str) -> click.Command:
-    found: click.Command = importlib.import_module(f"geomsolve.cli.commands.{name}").command
-    return found
 
 
 def ratio_of(name: str, args: Sequence[str], options: dict[str, click.Parameter]) -> tuple[str, list[str]] | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import importlib
 import json
 import os
 import sys
@@ -19,6 +18,7 @@ from typing import Any, NoReturn
 import click
 
 from geomsolve._version import __version__
+from geomsolve.cli.inside import SETTINGS, command_of
 from geomsolve.cli.notes import as_objects, say_waiting, taken
 from geomsolve.cli.reader import prepare_streams, while_read
 from geomsolve.errors import GeomsolveError, InputError, concise, nearest
@@ -37,9 +37,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        module = importlib.import_module(f"geomsolve.cli.commands.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
-        return command
+        return command_of(cmd_name)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
@@ -61,7 +59,7 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings=SETTINGS,
     epilog="Example: geomsolve imbalance --props 0.7,0.2,0.1",
 )
 @click.version_option(__version__, prog_name="geomsolve")

@@ -218,7 +218,10 @@ class Newton:
                         block[own] += n[part]
                     block *= self.unit
                     if c == d:
-                        scale[here] = 1 / np.abs(block).max(axis=1)
+                        largest = np.abs(block).max(axis=1)
+                        if not largest.all():
+                            raise np.linalg.LinAlgError("nothing here holds some orbit")
+                        scale[here] = 1 / largest
                     full[here, d * m : (d + 1) * m] = block * scale[here, None]
                 for j in range(self.R):
                     block = PX * turned[j] * U[:, c]
