@@ -28,7 +28,7 @@ def main() -> None:
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     found = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    figure = Figure(figsize=(9.5, 4.2), layout="constrained")
     axes = figure.subplots()
     for peer, mark in MARKS.items():
         rows = [row for row in found["distinct"] if row["peer"] == peer and row["value"] is not None]
@@ -41,7 +41,7 @@ def main() -> None:
     axes.set_ylabel("processor seconds")
     axes.set_title("SupCon at temperature 0.1: time to the optimum", loc="left")
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     figure.savefig(sys.argv[2], dpi=150)
 
 

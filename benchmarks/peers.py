@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import shlex
 import sys
 import time
 from math import log
@@ -171,6 +172,8 @@ def apart(peer: str, size: int, kind: str, limit: float, dim: int | None = None)
     case = json.dumps({"peer": peer, "size": size, "kind": kind, "dim": dim})
     done = run([sys.executable, __file__, "--one", case], limit)
     row = {"peer": peer, "size": size, "kind": kind, "dim": dim, "mib": done.mib, "value": None, "cpu": done.cpu}
+    if done.ended and done.code != 0:
+        raise SystemExit(f"{peer} failed on {size} classes; to see why: python {__file__} --one {shlex.quote(case)}")
     return {**row, **json.loads(done.out)} if done.code == 0 else row
 
 
@@ -198,7 +201,7 @@ def exponents(rows: list[dict[str, Any]]) -> dict[str, float]:
         points = [
             (log(r["size"]), log(r["cpu"])) for r in rows if r["peer"] == peer and r["value"] and r["size"] >= 100
         ]
-        if len(points) > 1:
+        if len(points) > 2:
             x, y = (sum(c) / len(points) for c in zip(*points, strict=True))
             slopes[peer] = sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
     return slopes

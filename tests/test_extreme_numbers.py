@@ -98,7 +98,6 @@ def test_numbers_at_the_bounds_are_computed_with(run, flags):
         ["--views", "1000000"],
         ["--batch", "1000000000"],
         ["--loss", "infonce", "--negatives", "1000000000"],
-        ["--dim", str(2**53)],
     ],
 )
 def test_a_training_that_does_not_fit_is_refused_before_it_begins(run, flags):
@@ -163,3 +162,11 @@ def test_a_seed_is_no_larger_than_every_generator_takes(run):
         ended = run("imbalance", "--counts", "50,30,20", "--seed", 10**22, *flags)
         assert (ended.code, ended.stdout) == (2, "")
         assert "--seed" in ended.stderr
+
+
+@pytest.mark.slow
+def test_more_dimensions_than_make_a_difference_are_refused_before_training(run):
+    pytest.importorskip("torch")
+    answer = run("check", "--props", ".6,.4", "--steps", "2", "--batch", "4", "--dim", str(2**53))
+    assert (answer.code, answer.stdout) == (2, "")
+    assert "at most 4,096" in answer.stderr
