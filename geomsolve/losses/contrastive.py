@@ -96,12 +96,4 @@ class Contrastive(Loss):
             return near + share * random_mean(lambda c: np.maximum(c - low, 0.0), dim, 4000.0)
 
         best = Optimum(Hinge(pair_mass(orbits, sampling), low), orbits, only_for=self.assumption(orbits))
-        embeddings = None if training.batch is None else training.batch * training.views
-        return Scale(
-            share * (1 - low),
-            random,
-            balanced=best if training.instances else None,
-            batches=None if training.instances else best,
-            anchors=embeddings,
-            embeddings=embeddings,
-        )
+        return Scale.of_pairs(share * (1 - low), random, best, training)

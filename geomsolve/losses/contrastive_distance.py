@@ -105,12 +105,4 @@ class ContrastiveDistance(Loss):
 
         hinge = DistanceHinge(pair_mass(orbits, sampling), self.neg_distance, self.power)
         best = Optimum(hinge, orbits, only_for=self.assumption(orbits))
-        embeddings = None if training.batch is None else training.batch * training.views
-        return Scale(
-            share * self.neg_distance**self.power,
-            random,
-            balanced=best if training.instances else None,
-            batches=None if training.instances else best,
-            anchors=embeddings,
-            embeddings=embeddings,
-        )
+        return Scale.of_pairs(share * self.neg_distance**self.power, random, best, training)

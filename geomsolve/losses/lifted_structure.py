@@ -94,12 +94,4 @@ class LiftedStructure(Loss):
             return random_mean(cost, dim, KINK)
 
         best = Optimum(loss.objective(orbits), orbits, only_for=self.assumption(orbits))
-        embeddings = None if training.batch is None else training.batch * training.views
-        return Scale(
-            float(mass @ np.maximum(many, 0.0) ** 2) / 2,
-            random,
-            balanced=best if training.instances else None,
-            batches=None if training.instances else best,
-            anchors=embeddings,
-            embeddings=embeddings,
-        )
+        return Scale.of_pairs(float(mass @ np.maximum(many, 0.0) ** 2) / 2, random, best, training)

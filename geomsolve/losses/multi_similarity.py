@@ -111,12 +111,4 @@ class MultiSimilarity(Loss):
             return near + tau * far
 
         best = Optimum(loss.objective(orbits), orbits, plus=together, only_for=self.assumption(orbits))
-        embeddings = None if training.batch is None else training.batch * training.views
-        return Scale(
-            together + tau * apart,
-            random,
-            balanced=best if training.instances else None,
-            batches=None if training.instances else best,
-            anchors=embeddings,
-            embeddings=embeddings,
-        )
+        return Scale.of_pairs(together + tau * apart, random, best, training)

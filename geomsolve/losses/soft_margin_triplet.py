@@ -81,12 +81,4 @@ class SoftTriplet(Loss):
             return share * float(weights @ cost @ weights)
 
         best = Optimum(self._objective(orbits, sampling), orbits, only_for=self.assumption(orbits))
-        embeddings = None if training.batch is None else training.batch * training.views
-        return Scale(
-            share * float(np.logaddexp(0.0, scale * margin)),
-            random,
-            balanced=best if training.instances else None,
-            batches=None if training.instances else best,
-            anchors=embeddings,
-            embeddings=embeddings,
-        )
+        return Scale.of_pairs(share * float(np.logaddexp(0.0, scale * margin)), random, best, training)

@@ -61,12 +61,4 @@ class Triplet(Loss):
         sampling = "supervised" if training.instances else self.sampling
         hinge = Hinge(pair_mass(orbits, sampling), 1 - self.margin)
         best = Optimum(hinge, orbits, only_for=self.assumption(orbits))
-        embeddings = None if training.batch is None else training.batch * training.views
-        return Scale(
-            share * self.margin,
-            lambda dim: share * random_hinge(self.margin, dim),
-            balanced=best if training.instances else None,
-            batches=None if training.instances else best,
-            anchors=embeddings,
-            embeddings=embeddings,
-        )
+        return Scale.of_pairs(share * self.margin, lambda dim: share * random_hinge(self.margin, dim), best, training)

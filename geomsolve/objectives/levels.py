@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
@@ -113,6 +113,19 @@ class Scale:
     other: Optimum | None = None
     few: Optimum | None = None
     temperature: float | None = None
+
+    @classmethod
+    def of_pairs(cls, collapse: float, random: Callable[[int], float], best: Optimum, training: Training) -> Self:
+        """The levels of a mean over pairs, or over anchors with negatives of their own, which no batch changes."""
+        embeddings = None if training.batch is None else training.batch * training.views
+        return cls(
+            collapse,
+            random,
+            balanced=best if training.instances else None,
+            batches=None if training.instances else best,
+            anchors=embeddings,
+            embeddings=embeddings,
+        )
 
     @property
     def first(self) -> Optimum:
