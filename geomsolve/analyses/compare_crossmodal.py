@@ -27,7 +27,6 @@ Symbols: p_a ``share``, m_a ``images``, l_a ``texts``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +36,7 @@ from geomsolve.analyses.compare_crossmodal_report import Checkpoint, CompareCros
 from geomsolve.analyses.crossmodal import crossmodal
 from geomsolve.analyses.crossmodal_report import FULL_POINTS, CrossmodalReport
 from geomsolve.analyses.named import pair_loss_of
+from geomsolve.analyses.scan import Progress, Scan, length, scanned
 from geomsolve.errors import InputError
 from geomsolve.gram.measure import directions
 from geomsolve.gram.orbits import Orbits
@@ -61,9 +61,6 @@ AT_OPTIMUM = 1e-3
 
 ROUNDING = 1e-12
 """A squared distance of unit vectors that is none."""
-
-Progress = Callable[[int, int], None]
-"""Called with the rows read so far and how many there are."""
 
 Files = tuple["Embeddings", "Embeddings"]
 """Of the first and of the second side."""
@@ -233,64 +230,36 @@ def squared_distance(cosine: float) -> float:
     return square if square > ROUNDING else 0.0
 
 
-def unit_rows(file: Embeddings, field: str) -> Iterator[FloatArray]:
-    """The rows of a file in chunks, of unit length; :class:`InputError` for rows without a direction."""
-    done = 0
-    try:
-        for chunk in file.chunks():
-            rows = np.asarray(chunk, dtype=np.float64)
-            largest = np.abs(rows).max(axis=1)
-            for wrong, what in ((~np.isfinite(largest), "not finite"), (largest == 0, "zero")):
-                if wrong.any():
-                    raise InputError(
-                        f"{file.place}: row {done + int(np.argmax(wrong))} (counted from 0) is {what} and has no "
-                        "direction; leave its pair out"
-                    )
-            rows = rows / largest[:, None]
-            yield rows / np.linalg.norm(rows, axis=1, keepdims=True)
-            done += rows.shape[0]
-    except InputError as error:
-        raise InputError(error.message, field=field) from None
-
-
-def length(file: Embeddings, field: str) -> int:
-    """Rows of a file, which is read if it does not say."""
-    return sum(rows.shape[0] for rows in unit_rows(file, field)) if file.count is None else file.count
-
-
 def kept(file: Embeddings, field: str, rows: int, chosen: IntArray, tell: Progress) -> FloatArray:
     """The ``chosen`` unit rows (n, d), ascending, of a file that must have so many ``rows``."""
-    found, done = [], 0
-    for block in unit_rows(file, field):
-        low, high = np.searchsorted(chosen, (done, done + block.shape[0]))
-        found.append(block[chosen[low:high] - done])
-        done += block.shape[0]
-        tell(done, rows)
-    if done != rows:
-        raise InputError(
-            f"{file.place} has {counted(done, 'row')}, not {rows:,}; row i of every file is a pair", field=field
-        )
-    return np.concatenate(found)
+    found = pass_over(file, field, np.zeros(rows, dtype=np.int64), 1, chosen, tell)
+    if found is None:
+        count = counted(length(file, field), "row")
+        raise InputError(f"{file.place} has {count}, not {rows:,}; row i of every file is a pair", field=field)
+    return found.kept
 
 
 def means(file: Embeddings, field: str, codes: IntArray, counts: FloatArray, tell: Progress) -> FloatArray:
     """(K, d): the mean of the unit rows of each class."""
-    from scipy.sparse import csr_array
+    found = pass_over(file, field, codes, counts.size, np.zeros(0, dtype=np.int64), tell)
+    if found is None:
+        count = counted(length(file, field), "row")
+        raise InputError(f"{file.place} has {count} for {counted(codes.size, 'label')}", field=field)
+    mean: FloatArray = found.sums / counts[:, None]
+    return mean
 
-    sums, done = np.zeros((counts.size, 0)), 0
-    for block in unit_rows(file, field):
-        size = block.shape[0]
-        if done + size <= codes.size:
-            where = (codes[done : done + size], np.arange(size))
-            sums = np.asarray(csr_array((np.ones(size), where), shape=(counts.size, size)) @ block) + (
-                sums if sums.size else 0.0
-            )
-        done += size
-        tell(done, codes.size)
-    if done != codes.size:
-        raise InputError(f"{file.place} has {counted(done, 'row')} for {counted(codes.size, 'label')}", field=field)
-    found: FloatArray = sums / counts[:, None]
-    return found
+
+def pass_over(
+    file: Embeddings, field: str, codes: IntArray, n_classes: int, keep: IntArray, tell: Progress
+) -> Scan | None:
+    """One pass over a side, as :func:`geomsolve.analyses.scan.scanned` has it."""
+
+    def complain(place: str, kind: str, count: int, first: int) -> InputError:
+        return InputError(
+            f"{place}: row {first} (counted from 0) is {kind} and has no direction; leave its pair out", field=field
+        )
+
+    return scanned(file, codes, n_classes, keep, tell, complain=complain, field=field)[0]
 
 
 def alike(x: FloatArray, y: FloatArray, nouns: tuple[str, str]) -> None:

@@ -53,6 +53,20 @@ class Scan:
     lowest: float
 
 
+Complain = Callable[[str, str, int, int], InputError]
+"""Makes an error of rows without a direction: of which file, which kind, how many, and the first of them."""
+
+
+def with_labels(place: str, kind: str, count: int, first: int) -> InputError:
+    """The error where rows have labels."""
+    some = f"{counted(count, 'row')} {'is' if count == 1 else 'are'}"
+    return InputError(
+        f"{place}: {some} {kind}, first row {first} (counted from 0); such rows have no direction: remove them with "
+        "their labels",
+        field="embeddings",
+    )
+
+
 class Trouble:
     """Rows without a direction: how many of each kind, and the first."""
 
@@ -66,16 +80,11 @@ class Trouble:
                 self.kinds[kind][1] = before + int(np.argmax(wrong))
             self.kinds[kind][0] += int(wrong.sum())
 
-    def refuse(self, place: str) -> None:
-        """Raise :class:`InputError` where there were any."""
+    def refuse(self, place: str, complain: Complain) -> None:
+        """Raise the error where there were any."""
         for kind, (count, first) in self.kinds.items():
             if count:
-                some = f"{counted(count, 'row')} {'is' if count == 1 else 'are'}"
-                raise InputError(
-                    f"{place}: {some} {kind}, first row {first} (counted from 0); such rows have no "
-                    "direction: remove them with their labels",
-                    field="embeddings",
-                )
+                raise complain(place, kind, count, first)
 
 
 class Sums:
@@ -140,26 +149,39 @@ def _carefully(block: NDArray[Any]) -> tuple[FloatArray, FloatArray, FloatArray]
         return unit, lengths * largest, largest
 
 
-def chunks(file: Embeddings) -> Iterator[NDArray[Any]]:
-    """Rows of the embeddings; complaints about them name their field."""
+def chunks(file: Embeddings, field: str) -> Iterator[NDArray[Any]]:
+    """Rows of the embeddings; complaints about them name their ``field``."""
     try:
         yield from file.chunks()
     except InputError as error:
-        raise InputError(error.message, field="embeddings") from None
+        raise InputError(error.message, field=field) from None
+
+
+def length(file: Embeddings, field: str) -> int:
+    """Rows of a file, which is read if it does not say."""
+    return sum(len(chunk) for chunk in chunks(file, field)) if file.count is None else file.count
 
 
 def scanned(
-    file: Embeddings, codes: IntArray, n_classes: int, keep: IntArray, progress: Progress, *, signs: bool = False
+    file: Embeddings,
+    codes: IntArray,
+    n_classes: int,
+    keep: IntArray,
+    progress: Progress,
+    *,
+    complain: Complain = with_labels,
+    field: str = "embeddings",
+    signs: bool = False,
 ) -> tuple[Scan | None, int]:
     """One pass over the embeddings, of classes ``codes`` (n,); the unit rows at the positions ``keep`` are kept.
 
     With ``signs`` the lowest coordinate is looked for.  The scan is None if there are not as many rows as labels;
-    beside it the number of rows, no more than one chunk too many.  Raises :class:`InputError` for rows without a
-    direction.
+    beside it the number of rows, no more than one chunk too many.  Raises what ``complain`` makes of rows without a
+    direction, and :class:`InputError` of ``field`` for a file that cannot be read.
     """
     n, done = codes.size, 0
     sums: Sums | None = None
-    for chunk in chunks(file):
+    for chunk in chunks(file, field):
         sums = sums or Sums(n_classes, chunk.shape[1], keep, signs=signs)
         if done + len(chunk) > n:
             return None, done + len(chunk)
@@ -170,5 +192,5 @@ def scanned(
         progress(done, n)
     if done != n or sums is None:
         return None, done
-    sums.trouble.refuse(file.place)
+    sums.trouble.refuse(file.place, complain)
     return Scan(sums.sums, sums.kept, (sums.low, sums.high), sums.lowest), done

@@ -53,18 +53,18 @@ def solve_searched_sides(
     In ``dim`` dimensions every point is an orbit of its own.
     """
     began = time.perf_counter()
-    bound = solve_two_sides(below(joint), joint, tolerance=tolerance, seed=seed)
+    convex = below(joint)
+    bound = solve_two_sides(convex, joint, tolerance=tolerance, seed=seed)
     apart = joint.apart()
     best: tuple[float, FloatArray, Joint] | None = None
     steps = bound.iterations
     if dim == 1:
         begun = [(apart, solve_paired_line(smoothed(apart, 0.0), apart.paired, seed=seed)[0])]
     else:
-        begun = starts(below(joint), bound, joint, apart, dim, seed)
+        begun = starts(convex, bound, joint, apart, dim, seed)
     for origin, start in begun:
         paired, exact = origin.paired, smoothed(origin, 0.0)
         rows = start
-        value = exact.value(Sides.cross_of(paired, rows, rows))
         for soft in SOFT:
             spot, count = descend(Spot.at(Sides(smoothed(origin, soft), paired), rows), STEPS, narrow=False)
             rows, steps = spot.point, steps + count
