@@ -97,14 +97,20 @@ function move(target) {
   shown = target;
   if (still || from === null || target === null) return draw(target);
   const began = performance.now();
+  let over = false;
+  const end = () => {
+    over = true; // a frame that comes late leaves what is drawn then
+    if (shown === target) draw(target);
+  };
   const step = (now) => {
-    if (shown !== target) return;
-    const part = Math.min(1, (now - began) / 180);
+    if (over || shown !== target) return;
+    const part = Math.max(0, (now - began) / 180); // a frame's time may be before the call
+    if (part >= 1) return end();
     draw(target.map((point, i) => point.map((value, j) => from[i][j] + part * (value - from[i][j]))));
-    if (part < 1) requestAnimationFrame(step);
+    requestAnimationFrame(step);
   };
   requestAnimationFrame(step);
-  setTimeout(() => shown === target && draw(target), 250);
+  setTimeout(end, 250); // where no frames come
 }
 
 function chart(name, title, curves, unit) {
