@@ -54,7 +54,7 @@ def test_nan_is_read_for_the_caller_to_judge():
         ("x*0.5", r"'x\*0.5' is no repeat; write a count"),
         ("-2*0.5", r"is no repeat"),
         ("2*", r"is not a number"),
-        (f"{MOST_ITEMS + 1}*0.1", r"repeats too often; at most 20,000,000"),
+        (f"{MOST_ITEMS + 1}*0.1", r"repeats too often; at most 10,000,000"),
         ("99999999999999999999*0.1", r"repeats too often"),
         ("@nowhere.txt", r"there is no file 'nowhere.txt'"),
         ("@", r"there is no file"),

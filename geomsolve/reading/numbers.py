@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from geomsolve.errors import InputError
 
-MOST_ITEMS = 20_000_000
-"""Items that a repeat like ``5*0.2`` may expand to."""
+MOST_ITEMS = 10_000_000
+"""Items that a repeat like ``5*0.2`` may expand to: as classes they take less than 2 GiB."""
 
 SMALLEST, LARGEST = 1e-100, 1e100
 """Sizes between which the numbers of a question lie, unless they are 0: their squares, sums and ratios are numbers."""
