@@ -524,6 +524,19 @@ def test_interrupted_is_130(run, monkeypatch):
     assert (done.code, done.stdout) == (130, "")
 
 
+def test_interrupted_while_it_is_loaded_is_130():
+    loading = (
+        "import sys, geomsolve.__main__ as start\n"
+        "class Interrupted:\n"
+        "    def find_spec(name, *_):\n"
+        "        if name == 'click': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted)\n"
+        "start.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", loading], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Error: interrupted\n")
+
+
 def test_an_internal_error_shows_no_traceback_unless_asked(run, monkeypatch):
     def broken(*args, **kwargs):
         raise RuntimeError("a bug")
