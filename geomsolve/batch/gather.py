@@ -6,7 +6,6 @@ import glob
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from geomsolve.analyses import validate
@@ -87,10 +86,11 @@ def _read(file: str) -> list[Entry]:
 
 def _checked(entry: Entry) -> Entry:
     """``entry``, with what the losses and solvers find wrong with it."""
-    if entry.problem is None:
+    problem = entry.problem
+    if problem is None:
         return entry
     try:
-        validate(entry.problem)
+        validate(problem)
     except InputError as error:
-        return replace(entry, problem=None, complaints=entry.locate(error))
+        return entry.flawed(error)
     return entry

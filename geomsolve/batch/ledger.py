@@ -101,7 +101,7 @@ def reusable(
     kept: dict[int, Row] = {}
     used = set()
     for position, entry in enumerate(entries):
-        if entry.problem is not None and stock[entry.sha256]:
+        if entry.valid and stock[entry.sha256]:
             row = stock[entry.sha256].pop(0)
             if not kept_proof(row, proofs[position] if proofs else None):
                 continue

@@ -58,9 +58,8 @@ def _within(folder: Path, entries: Sequence[Entry]) -> list[Path]:
 
 
 def _own(entry: Entry) -> Path | None:
-    if entry.problem is None or entry.problem.proof is None:
-        return None
-    return (entry.problem.base or Path()) / entry.problem.proof
+    problem = entry.problem
+    return None if problem is None or problem.proof is None else (problem.base or Path()) / problem.proof
 
 
 def stored(path: Path, text: str) -> dict[str, Any]:

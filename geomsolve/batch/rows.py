@@ -78,8 +78,10 @@ def row_of(entry: Entry, outcome: Outcome | None) -> dict[str, Any]:
     if outcome is not None and outcome.answer is not None:
         answer = outcome.answer
     else:
-        kind = entry.written.get("kind") if isinstance(entry.written, dict) else None
-        written = entry.written if entry.problem is None else entry.problem.model_dump(mode="json", exclude_none=True)
+        written, problem = entry.written, entry.problem
+        kind = written.get("kind") if isinstance(written, dict) else None
+        if problem is not None:
+            written = problem.model_dump(mode="json", exclude_none=True)
         answer = {**head(kind if isinstance(kind, str) else None), "problem": jsonable(written)}
     return {**answer, "file": entry.file, "sha256": entry.sha256, "status": status, "error": error or None}
 

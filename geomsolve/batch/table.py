@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import pickle
 import re
-from collections.abc import Iterable
+import zlib
 from typing import Any
 
 FIRST = ("file", "status", "error", "command", "sha256")
@@ -40,13 +41,26 @@ def cell(value: Any) -> Any:
 _NUMBERS = re.compile(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?( [-+]?[0-9.]+(e[-+]?[0-9]+)?)*")
 
 
-def to_csv(rows: Iterable[dict[str, Any]]) -> str:
-    """CSV with a header; a row that lacks a column leaves it empty."""
-    table = [flat(row) for row in rows]
-    names = {name for cells in table for name in cells}
-    columns = [*FIRST, *sorted(names - {*FIRST})]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writerow({name: cell(name) for name in columns})
-    writer.writerows({name: cell(value) for name, value in cells.items()} for cells in table)
-    return text.getvalue()
+class Table:
+    """Rows for a table, in any order; a batch has ten thousand, so that they are kept packed."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, bytes] = {}
+        self._names: set[str] = set()
+
+    def add(self, position: int, row: dict[str, Any]) -> None:
+        """Put ``row`` at ``position``."""
+        cells = flat(row)
+        self._names.update(cells)
+        self._rows[position] = zlib.compress(pickle.dumps(cells), level=1)
+
+    def to_csv(self) -> str:
+        """CSV with a header; a row that lacks a column leaves it empty."""
+        columns = [*FIRST, *sorted(self._names - {*FIRST})]
+        text = io.StringIO()
+        writer = csv.DictWriter(text, columns, lineterminator="\n")
+        writer.writerow({name: cell(name) for name in columns})
+        for position in sorted(self._rows):
+            cells = pickle.loads(zlib.decompress(self._rows[position]))  # noqa: S301  (from this process)
+            writer.writerow({name: cell(value) for name, value in cells.items()})
+        return text.getvalue()

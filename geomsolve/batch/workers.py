@@ -8,6 +8,7 @@ problem.  Should a dask worker itself be lost, with its machine for one, dask ha
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import pickle
@@ -51,7 +52,7 @@ ONE_THREAD = dict.fromkeys(
 
 
 def outcomes(
-    problems: Sequence[Problem],
+    problems: Iterable[Problem],
     *,
     jobs: int | None = None,
     backend: str = "loky",
@@ -64,26 +65,24 @@ def outcomes(
     ``jobs`` processes on this machine (default: its cores), or the dask cluster whose ``scheduler`` has this address;
     ``timeout`` in seconds for one problem; ``proofs``: of which problems a proof that stands alone is wanted.
     """
-    wanted = proofs or [False] * len(problems)
     own = [*LOSSES.elsewhere(), *PAIR_LOSSES.elsewhere(), *WEIGHTINGS.elsewhere()]
-    pickled = (pickle.dumps((own, *each)) for each in zip(problems, wanted, strict=True))
+    pickled = (pickle.dumps((own, *each)) for each in zip(problems, proofs or itertools.repeat(False), strict=False))
     if backend != "dask":
-        return _here(pickled, len(problems), jobs, timeout)
+        return _here(pickled, jobs, timeout)
     return _on_cluster(pickled, scheduler, timeout)
 
 
-def _here(
-    problems: Iterable[bytes], count: int, jobs: int | None, timeout: float | None
-) -> Iterator[tuple[int, Outcome]]:
+def _here(problems: Iterable[bytes], jobs: int | None, timeout: float | None) -> Iterator[tuple[int, Outcome]]:
     """On this machine: threads, each of which has a process to solve in."""
     import joblib
 
-    workers = min(jobs or joblib.cpu_count(), max(1, count))
     tasks = (joblib.delayed(_solve)(position, problem, timeout) for position, problem in enumerate(problems))
     _stopped.clear()
     with contextlib.ExitStack() as after:
         after.callback(_end_children)
-        parallel = joblib.Parallel(workers, backend="threading", batch_size=1, return_as="generator_unordered")
+        parallel = joblib.Parallel(
+            jobs or joblib.cpu_count(), backend="threading", batch_size=1, return_as="generator_unordered"
+        )
         yield from parallel(tasks)
 
 
@@ -262,10 +261,10 @@ def answered(
     """
     waiting = [position for position in range(len(entries)) if position not in done]
     for position in waiting:
-        if entries[position].problem is None:
+        if not entries[position].valid:
             yield position, row_of(entries[position], None)
-    waiting = [position for position in waiting if entries[position].problem is not None]
-    problems = [problem for position in waiting if (problem := entries[position].problem) is not None]
+    waiting = [position for position in waiting if entries[position].valid]
+    problems = (problem for position in waiting if (problem := entries[position].problem) is not None)
     files = [proofs[position] if proofs else None for position in waiting]
     for place, outcome in outcomes(problems, proofs=[path is not None for path in files], **how):
         row, path = row_of(entries[waiting[place]], outcome), files[place]

@@ -94,12 +94,12 @@ class Blocks:
         if self.contrast.min(initial=0.0) < -slack:
             return False
         shifted = self.quotient.copy()
-        shifted[np.diag_indices_from(shifted)] += slack
+        shifted.flat[:: shifted.shape[0] + 1] += slack
         try:
             factor = np.linalg.cholesky(shifted)
         except np.linalg.LinAlgError:
             return False
-        return bool(np.isfinite(np.diag(factor)).all())  # no number is no proof
+        return bool(np.isfinite(factor.diagonal()).all())  # no number is no proof
 
     def quotient_rank(self, threshold: float) -> int:
         """How many eigenvalues of the quotient exceed ``threshold``; of large ones, where more than a few do not, they
@@ -264,8 +264,8 @@ class Orbits:
         root = np.sqrt(self.sizes)
         quotient = root[:, None] * off_diagonal
         quotient *= root
-        inner = np.diag(off_diagonal)
-        np.fill_diagonal(quotient, diagonal + (self.sizes - 1) * inner)
+        inner = off_diagonal.diagonal()
+        quotient.flat[:: root.size + 1] = diagonal + (self.sizes - 1) * inner
         return Blocks(quotient, np.where(self.sizes > 1, diagonal - inner, np.inf))
 
     def entries(self, blocks: Blocks) -> tuple[FloatArray, FloatArray]:

@@ -52,6 +52,9 @@ NEARLY = 0.1
 FAINTEST = 1e-12
 """Smallest multiplier, relative to the largest, that the weights of a shift of S follow."""
 
+FEW = 32
+"""Distinct proportions from which on S at the collapse takes longer than its row sums."""
+
 COLLAPSE_ROUNDING = 1e-13
 """Eigenvalues this small, relative to the entries of S, are zero: losses linear in G sit on the threshold exactly.
 So are squared lengths of the centres of orbits, relative to their sizes."""
@@ -103,9 +106,10 @@ def dual_matrix(orbits: Orbits, cosines: FloatArray, slope: FloatArray) -> tuple
     off_diagonal = slope + slope.T
     off_diagonal *= 0.5 / n
     off_diagonal *= (1 / n)[:, None]
-    inner = np.diag(slope) / np.maximum(n * (n - 1), 1)
-    np.fill_diagonal(off_diagonal, np.where(n > 1, inner, 0.0))
-    multipliers = -np.einsum("gh,gh->g", off_diagonal, cosines * n) + inner * np.diag(cosines) * (n > 1)
+    several = n > 1
+    inner = np.where(several, slope.diagonal() / np.maximum(n * (n - 1), 1), 0.0)
+    off_diagonal.flat[:: n.size + 1] = inner
+    multipliers = -np.einsum("gh,gh->g", off_diagonal, cosines * n) + inner * cosines.diagonal()
     return multipliers, off_diagonal
 
 
@@ -146,8 +150,8 @@ def collapse_blocks(objective: Objective, orbits: Orbits) -> tuple[Blocks, float
 def collapse_is_optimal(objective: Objective, orbits: Orbits) -> bool:
     """Whether a single majority class, first, with all others at one opposite point, minimises ``objective``."""
     sign = np.where(np.arange(orbits.n_orbits) == 0, 1.0, -1.0)
-    slope = objective.gradient(np.outer(sign, sign))
-    if _pulled_apart(orbits, sign, slope):
+    slope = objective.gradient(sign[:, None] * sign)
+    if orbits.n_orbits > FEW and _pulled_apart(orbits, sign, slope):
         return False
     blocks, size = _lifted(orbits, sign, slope)
     return blocks.is_psd(COLLAPSE_ROUNDING * size)
@@ -155,10 +159,10 @@ def collapse_is_optimal(objective: Objective, orbits: Orbits) -> bool:
 
 def _lifted(orbits: Orbits, sign: FloatArray, slope: FloatArray) -> tuple[Blocks, float]:
     """What :func:`collapse_blocks` returns, by the ``slope`` (m, m) of F at the collapse."""
-    blocks = dual_blocks(orbits, np.outer(sign, sign), slope)
+    blocks = dual_blocks(orbits, sign[:, None] * sign, slope)
     size = float(np.abs(blocks.quotient).sum())
     v = np.sqrt(orbits.sizes) * sign / np.sqrt(orbits.n_classes)
-    lifted = np.outer(size * v, v)
+    lifted = (size * v)[:, None] * v
     lifted += blocks.quotient
     return Blocks(lifted, blocks.contrast), size
 

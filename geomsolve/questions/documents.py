@@ -13,6 +13,8 @@ import hashlib
 import itertools
 import json
 import math
+import pickle
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -54,41 +56,71 @@ class Entry:
     """One problem of a file, or what is wrong with it.
 
     ``label`` tells it from the others of its file (empty if there are none).  ``sha256`` is of its content: what was
-    written, in any layout, and what stands in the files that it names.  ``problem`` is None iff there are complaints.
+    written, in any layout, and what stands in the files that it names.  A batch holds ten thousands of these, so that
+    ``inside`` (what was written, the problem, the places of grid values) and ``root`` are packed.
     """
 
     file: str
     label: str
     sha256: str
-    written: Any = None
-    problem: Problem | None = None
+    inside: bytes = field(default=b"", repr=False)
+    root: bytes = field(default=b"", repr=False)
     complaints: tuple[Complaint, ...] = ()
-    root: Node = field(default_factory=lambda: Node(Place(), None), repr=False)
-    axes: dict[str, Place] = field(default_factory=dict, repr=False)
+
+    @property
+    def valid(self) -> bool:
+        """Whether it is a problem: nothing is wrong with it."""
+        return not self.complaints
+
+    @property
+    def written(self) -> Any:
+        """What stands in the file, in the types of YAML."""
+        return _unpacked(self.inside)[0] if self.inside else None
+
+    @property
+    def problem(self) -> Problem | None:
+        """The question; None iff there are complaints."""
+        found: Problem | None = _unpacked(self.inside)[1] if self.valid else None
+        return found
 
     def locate(self, error: InputError) -> tuple[Complaint, ...]:
         """An error about this problem, as complaints with a place in the file."""
-        found = [Complaint(self.file, self._place(each.field), each.field, each.message) for each in _all(error)]
+        root: Node = _unpacked(self.root) if self.root else Node(Place(), None)
+        axes: dict[str, Place] = _unpacked(self.inside)[2] if self.inside else {}
+        found = [Complaint(self.file, _place(each.field, root, axes), each.field, each.message) for each in _all(error)]
         return tuple(sorted(found, key=lambda complaint: (complaint.place.line, complaint.place.column)))
 
-    def _place(self, dotted: str) -> Place:
-        for axis in sorted(self.axes, key=len, reverse=True):
-            if f"{dotted}.".startswith(f"{axis}."):
-                return self.axes[axis]
-        return self.root.find(dotted.split("."))
+    def flawed(self, error: InputError) -> Entry:
+        """This entry with an error about it."""
+        return replace(self, complaints=self.locate(error))
+
+
+def _place(dotted: str, root: Node, axes: dict[str, Place]) -> Place:
+    for axis in sorted(axes, key=len, reverse=True):
+        if f"{dotted}.".startswith(f"{axis}."):
+            return axes[axis]
+    return root.find(dotted.split("."))
+
+
+def _packed(value: Any) -> bytes:
+    return zlib.compress(pickle.dumps(value), level=1)
+
+
+def _unpacked(data: bytes) -> Any:
+    return pickle.loads(zlib.decompress(data))  # noqa: S301  (from this process)
 
 
 def read_entries(data: bytes, file: str, base: Path) -> list[Entry]:
     """All problems of a file with content ``data``; paths in it start from the folder ``base``."""
     try:
-        documents = list(read_documents(decode(data)))
+        documents: Iterator[Node | YamlError] = read_documents(decode(data))
     except YamlError as error:
-        documents = [error]
-    if not documents:
-        documents = [YamlError("there is no problem in this file", Place())]
-    found = []
-    for number, document in enumerate(documents, 1):
-        label = f"#{number}" if len(documents) > 1 else ""
+        documents = iter([error])
+    first = next(documents, YamlError("there is no problem in this file", Place()))
+    second = next(documents, None)
+    found: list[Entry] = []
+    for number, document in enumerate(itertools.chain([first], [] if second is None else [second], documents), 1):
+        label = "" if second is None else f"#{number}"
         if isinstance(document, YamlError):
             digest = hashlib.sha256(data + label.encode()).hexdigest()
             complaint = Complaint(file, document.place, "", document.message)
@@ -101,14 +133,15 @@ def read_entries(data: bytes, file: str, base: Path) -> list[Entry]:
 def _expand(root: Node, file: str, label: str, base: Path) -> Iterator[Entry]:
     """The problems of one document."""
     written = root.plain()
-    whole = Entry(file, label, content_hash(_asked(written), base), written, root=root)
+    packed = _packed(root)
+    whole = Entry(file, label, content_hash(_asked(written), base), _packed((written, None, {})), packed)
     if not isinstance(written, dict):
-        yield _flawed(whole, InputError("a problem is a mapping, such as kind: imbalance"))
+        yield whole.flawed(InputError("a problem is a mapping, such as kind: imbalance"))
         return
     try:
         points = _grid(written, root)
     except InputError as error:
-        yield _flawed(whole, error)
+        yield whole.flawed(error)
         return
     seen: dict[Path, bytes] = {}
     for point in points:
@@ -119,30 +152,20 @@ def _expand(root: Node, file: str, label: str, base: Path) -> Iterator[Entry]:
                 data = _with(data, key.split("."), written["grid"][key][position])
                 axes[key] = root.content["grid"][1].content[key][1].content[position].place
         except InputError as error:
-            yield _flawed(whole, error)
+            yield whole.flawed(error)
             return
         name = ", ".join(f"{key}={_short(written['grid'][key][position])}" for key, position in point.items())
-        entry = Entry(
-            file,
-            " ".join(filter(None, (label, name))),
-            content_hash(_asked(data), base, seen),
-            data,
-            root=root,
-            axes=axes,
-        )
+        called = " ".join(filter(None, (label, name)))
+        digest = content_hash(_asked(data), base, seen)
         try:
-            yield replace(entry, problem=_problem(data, base))
+            yield Entry(file, called, digest, _packed((data, _problem(data, base), axes)), packed)
         except InputError as error:
-            yield _flawed(entry, error)
+            yield Entry(file, called, digest, _packed((data, None, axes)), packed).flawed(error)
 
 
 def _asked(written: Any) -> Any:
     """What is asked: where its proof goes, a file that is written, is no part of that."""
     return {key: value for key, value in written.items() if key != "proof"} if isinstance(written, dict) else written
-
-
-def _flawed(entry: Entry, error: InputError) -> Entry:
-    return replace(entry, complaints=entry.locate(error))
 
 
 def _all(error: InputError) -> list[InputError]:

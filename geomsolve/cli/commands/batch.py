@@ -17,7 +17,7 @@ from geomsolve.batch.gather import gather
 from geomsolve.batch.ledger import Ledger, Row, reusable
 from geomsolve.batch.proofs import destinations
 from geomsolve.batch.rows import exit_code
-from geomsolve.batch.table import to_csv
+from geomsolve.batch.table import Table as Cells
 from geomsolve.batch.workers import answered
 from geomsolve.cli.output import console, debug_option, no_color_option, proofs_option, to_json
 from geomsolve.cli.progress import spread, with_progress
@@ -101,11 +101,18 @@ def command(
         click.echo(f"Note: {len(rows):,} of {len(entries):,} answers are kept, {left:,} to go", err=True)
         if others:
             click.echo(f"Note: also kept: {counted(len(others), 'row')} of files not named here", err=True)
+    cells = Cells()
+    if csv_file is not None:
+        for position, row in rows.items():
+            cells.add(position, row)
+    rows = {position: brief(row) for position, row in rows.items()}
     answers = answered(entries, rows, proofs, jobs=jobs, backend=backend, scheduler=scheduler, timeout=timeout)
     screen = Console(stderr=True, no_color=no_color or None)
     with while_read(), closing(with_progress(answers, len(rows), len(entries), screen, quiet=quiet)) as stream:
         for position, row in stream:
-            rows[position] = row
+            rows[position] = brief(row)
+            if csv_file is not None:
+                cells.add(position, row)
             if ledger:
                 ledger.append(row)
             if as_json:
@@ -117,7 +124,7 @@ def command(
         ledger.close()
     table = [(entries[position], rows[position]) for position in sorted(rows)]
     if csv_file is not None:
-        write_atomically(csv_file, to_csv(row for _, row in table))
+        write_atomically(csv_file, cells.to_csv())
     if not as_json:
         with while_read():
             show(table, len(entries) - len(rows), console(no_color=no_color), quiet=quiet)
@@ -127,6 +134,12 @@ def command(
                     f"\n{counted(written, 'proof')} in {proof}, for geomsolve verify; of the others none stands alone."
                 )
     return exit_code(rows.values())
+
+
+def brief(row: Row) -> Row:
+    """What the end of a run says of a row; the whole is in the output by then."""
+    gap = (row.get("proof") or {}).get("gap")
+    return {**{key: row.get(key) for key in ("status", "error", "headline", "proof_file")}, "proof": {"gap": gap}}
 
 
 def show(table: list[tuple[Entry, Row]], unsolved: int, screen: Console, *, quiet: bool) -> None:
@@ -170,5 +183,5 @@ def sentence(table: list[tuple[Entry, Row]], unsolved: int) -> str:
     stopped = f" Stopped there; {unsolved:,} {'was' if unsolved == 1 else 'were'} not answered." if unsolved else ""
     if counts["ok"] < len(table):
         return f"{total}: {spread(counts)}.{stopped}"
-    expecting = all(entry.problem is not None and entry.problem.expect for entry, _ in table)
+    expecting = all((problem := entry.problem) is not None and problem.expect for entry, _ in table)
     return f"{total}: all answered{', proven and as expected' if expecting else ' and proven'}.{stopped}"

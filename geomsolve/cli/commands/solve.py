@@ -34,19 +34,20 @@ def command(output: Output, file: str, proof: str | None = None) -> int:
     if len(entries) != 1:
         raise InputError(f"{file} holds {len(entries)} problems; geomsolve batch answers them all")
     (entry,) = entries
-    if entry.problem is None:
+    problem = entry.problem
+    if problem is None:
         raise InputError("\n".join(map(str, entry.complaints)))
-    output.notify(entry.problem)
+    output.notify(problem)
     own = destinations(entries, None)[0] if proof is None else None
     refuse_overwriting([*output.written, ("proof", own)])
     try:
-        report = solve(entry.problem)
-        files = proof_files(None if own is None else str(own), report, entry.problem)
+        report = solve(problem)
+        files = proof_files(None if own is None else str(own), report, problem)
     except InputError as error:
         raise InputError("\n".join(map(str, entry.locate(error)))) from None
-    files += proof_files(proof, report, entry.problem)
-    row = row_of(entry, outcome_of(entry.problem, report))
-    expected = entry.problem.expect
+    files += proof_files(proof, report, problem)
+    row = row_of(entry, outcome_of(problem, report))
+    expected = problem.expect
 
     def show(report: Report, screen: Console, *, quiet: bool) -> None:
         answers.show(report, screen, quiet=quiet)
