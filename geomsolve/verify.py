@@ -173,7 +173,7 @@ class Classes:
         return bool(_dot(self.sizes, [not h for h in heard]) < 2)
 
 
-def expected(q: Classes, g: int, x: list[Any], a0: Fraction, b: Fraction, k: int) -> tuple[Any, list[Any]]:
+def expected(q: Classes, g: int, x: list[Any], a0: Any, b: Any, k: int, own_x: int = 1) -> tuple[Any, list[Any]]:
     """E log Y = int (e^-s - E e^-sY) ds/s, Y = a0 + b sum of k draws from x, and its derivatives by x_h, over log s.
 
     E e^-sY = e^{-a0 s} phi^k, phi = sum_c r_c e^{-b s x_c};  dE/dx_h = k b r_h int e^{-a0 s} phi^{k-1} e^{-b s x_h} ds.
@@ -181,7 +181,7 @@ def expected(q: Classes, g: int, x: list[Any], a0: Fraction, b: Fraction, k: int
     """
     own, chance = q.drawn()
     parts = [(_ball(q.others[g][h] * chance[g][h]), x[h]) for h in q.m if q.others[g][h]]
-    parts += [(_ball(own[g]), _ball(1))] if own[g] else []
+    parts += [(_ball(own[g]), _ball(own_x))] if own[g] else []
     A, B, tiny = _ball(a0), _ball(b), flint.arb(2) ** -int(0.9 * flint.ctx.prec)
     least, mean = A + B * k * min(y.lower() for _, y in parts), A + B * k * sum(r * y for r, y in parts)
     _need(least > 0, "a cosine too low for its temperature")
@@ -199,7 +199,7 @@ def expected(q: Classes, g: int, x: list[Any], a0: Fraction, b: Fraction, k: int
     end = (-high * least).exp() / least
     value = integral(lambda s: (-s).exp() - decay(s, k), low * (1 + mean) + ((-high).exp() + end) / high)
     part = [integral(lambda s, y=y: s * decay(s, k - 1) * (-s * B * y).exp(), low + end) for y in x]  # type: ignore[misc]
-    return value, [_ball(k * b * chance[g][h]) * part[h] for h in q.m]
+    return value, [B * _ball(k * chance[g][h]) * part[h] for h in q.m]
 
 
 def _pair_terms(q: Classes, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
@@ -283,8 +283,7 @@ def optimum(data: Any, claim: str, text: str = "0", made: Any = Classes) -> Outc
         if claim == "value":
             return f"the point has a loss of at most {text}", below((value, limit)), f"loss {value.str(20)}"
         inner = _dot(q.sizes, mu) + q.pairs(lambda g, h: D[g][h] * C[g][h])
-        room = (floor - inner - limit) / q.count
-        delta = room.lower()
+        delta = (room := (floor - inner - limit) / q.count).lower()
         holds = positive(q, D, [x + delta for x in mu]) if delta > 0 else False if room < 0 else None
         why = f"F {floor.str(20)}, <S, G> {inner.str(3)}, delta {delta.str(3, radius=False)}"
         return f"no embedding has a loss below {text}", holds, why
@@ -370,7 +369,8 @@ def check(text: str | bytes, known: dict[str, Kinds] | None = None) -> list[Outc
         given, flint.ctx.prec = [data, claim["claim"], *(claim[key] for key in keys)], 64
         while (outcome := decide(*given))[1] is None and flint.ctx.prec < MOST_BITS:
             flint.ctx.prec *= 2
-        outcomes.append(outcome)
+        bound = claim["claim"] != "value" and "assuming" in data
+        outcomes.append((outcome[0] + f", assuming {data.get('assuming')!r:.300}" * bound, *outcome[1:]))
     return outcomes
 
 

@@ -286,7 +286,7 @@ def around(q: Further, C: Balls, mu: list[Any], fixed: Any) -> Balls | None:
     return found
 
 
-def geometry(data: Any, claim: str, groups: Any, rank: Any = None) -> Outcome:
+def geometry(data: Any, claim: str, groups: Any, rank: Any = None, *, made: Any = Further) -> Outcome:
     """That in every optimum the classes of each group of kinds share a point; or what the rank of the only optimum is.
 
     Let G be the best geometry with these groups A and S its dual matrix, S G = 0.  With pi_a = p_a / p_A the rows of S
@@ -295,7 +295,7 @@ def geometry(data: Any, claim: str, groups: Any, rank: Any = None) -> Outcome:
     differences: as D_ab = beta_A pi_a pi_b within it, if m_A > beta_A.  As S G = 0, rank S + rank G <= K; both are
     bounded from below by pivots.
     """
-    q = Further(_entry(data, "question", dict, Further.asks))
+    q = made(_entry(data, "question", dict, made.asks))
     C, mu, n = (
         verify.point_of(q, data)[0],
         [_ball(x) for x in _numbers(_entry(data, "dual", dict), "mu", len(q.p))],
@@ -356,11 +356,11 @@ def geometry(data: Any, claim: str, groups: Any, rank: Any = None) -> Outcome:
     return said, True if low == high == rank else False if not low <= rank <= high else undecided, why
 
 
-def of_optimum(data: Any, claim: str, *given: Any) -> Outcome:
+def of_optimum(data: Any, claim: str, *given: Any, made: Any = Further) -> Outcome:
     """A claim about the least loss."""
     if claim in ("groups", "rank"):
-        return geometry(data, claim, *given)
-    return verify.optimum(data, claim, given[0] if given else "0", Further)
+        return geometry(data, claim, *given, made=made)
+    return verify.optimum(data, claim, given[0] if given else "0", made)
 
 
 OPTIMUM = {
@@ -379,17 +379,17 @@ KINDS_TOO: verify.Kinds = {
 }
 
 
-def check_all(text: str | bytes) -> list[Outcome]:
-    """All claims of a proof of either format, those that stand under the key ``further``, too."""
+def check_all(text: str | bytes, more: dict[str, verify.Kinds] | None = None) -> list[Outcome]:
+    """All claims of a proof of either format, or one of ``more``; those that stand under the key ``further``, too."""
     try:
         data = json.loads(text, object_pairs_hook=_once) if len(text) <= verify.MOST_BYTES else None
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict) or "further" not in data:
-        return verify.check(text, {verify.FORMAT: verify.KINDS, FURTHER: KINDS_TOO})
-    _need(_entry(data, "format", str) in (verify.FORMAT, FURTHER), f"format {data['format']!r:.40} is not known")
-    joined = {**data, "format": FURTHER, "claims": _entry(data, "claims", list) + _entry(data, "further", list)}
-    return verify.check(json.dumps(joined), {FURTHER: KINDS_TOO})
+        return verify.check(text, {verify.FORMAT: verify.KINDS, FURTHER: KINDS_TOO, **(more or {})})
+    known = {verify.FORMAT: KINDS_TOO, FURTHER: KINDS_TOO, **(more or {})}
+    claims = _entry(data, "claims", list) + _entry(data, "further", list)
+    return verify.check(json.dumps({**data, "claims": claims}), known)
 
 
 if __name__ == "__main__":

@@ -442,7 +442,7 @@ def test_six_classes_in_the_plane(ask):
     assert report.dim == 2
     assert report.free.rank == 5
     assert report.judgement.least_rms == pytest.approx(math.sqrt(4 / 10) - 0.2, abs=1e-9)
-    assert report.exit_code == 0
+    assert report.exit_code == 1  # what it is compared with is the best found in two dimensions
     merged = ask(circle(6, 2)[y], y, loss=loss)  # three points, two classes each: the plane holds better
     assert merged.verdict == "another geometry"
 

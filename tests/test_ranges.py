@@ -189,3 +189,19 @@ def test_a_minimum_that_may_be_looser_is_still_proven():
     cosines, lower = minimise(objective, orbits, np.eye(3), 1e-6)
     assert lower <= best + 1e-14
     assert objective.value(cosines) - lower <= 1e-6
+
+
+def test_a_loss_that_is_nearly_linear_in_the_cosine_has_a_tight_range(run):
+    """Two samples that want 2/3 and 1/3: beyond ten temperatures the slope hardly changes, so that a tilt which is a
+    millionth off leads from one end of the range to the other."""
+    from scipy.optimize import brentq
+
+    def loss(c):  # of a row with its own sample in the sum
+        return (1 - c) / 0.3 + np.log1p(np.exp((c - 1) / 0.1))
+
+    least = -2 / 3 * np.log(2 / 3) - 1 / 3 * np.log(1 / 3)
+    low = brentq(lambda c: loss(c) - least - 3, -1, 0)
+    found = run("realizable", "--weighting", "custom", "--weights", "1,.5;.5,1", "--slack", 3, "--json").json["ranges"]
+    assert found["pairs"][0]["certified"] is True
+    assert found["pairs"][0]["low"] == pytest.approx(low, abs=1e-6)
+    assert found["pairs"][0]["high"] == 1

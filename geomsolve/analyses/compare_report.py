@@ -117,8 +117,8 @@ class Comparison:
 
     @property
     def certified(self) -> bool:
-        """Whether the prediction is proven."""
-        return self.free.certified
+        """Whether the prediction is proven, which the best found in few dimensions is not."""
+        return self.free.certified and self.prediction.certified
 
     @property
     def headline(self) -> str:

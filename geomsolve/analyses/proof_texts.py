@@ -32,8 +32,14 @@ def known_loss(loss: Loss | PairLoss) -> dict[str, Any]:
             "forms that have one. Leave this out",
             field="proof",
         )
-    written = {key: exact(x) if type(x) in (int, float) else x for key, x in parameters.items()}
-    return {"name": loss.name, **written}
+    return {"name": loss.name, **{key: _exactly(x) for key, x in parameters.items()}}
+
+
+def _exactly(x: Any) -> Any:
+    """Numbers in quotes; in lists, whole ones are the numbers of classes and stay."""
+    if isinstance(x, list):
+        return [_exactly(each) if isinstance(each, (list, float)) else each for each in x]
+    return exact(x) if type(x) in (int, float) else x
 
 
 def rounded(x: float, way: str) -> str:

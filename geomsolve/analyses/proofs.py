@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from geomsolve import verify, verify_further
+from geomsolve import verify, verify_further, verify_losses
 from geomsolve._version import __version__
 from geomsolve.analyses.advise import AdviseReport
 from geomsolve.analyses.capacity import CapacityReport
@@ -100,8 +100,18 @@ def as_text(proof: dict[str, Any]) -> str:
     known = loss is None or {*loss} <= {"name", *verify.TAKES.get(loss["name"], "").split()}
     named = loss is None or (loss["name"] in verify.TAKES and not {"anchor", "compared"} & {*classes[0]})
     core = known and named and proof["kind"] in verify.KINDS
-    head = {"format": verify.FORMAT if core else verify_further.FURTHER, "written_by": f"geomsolve {__version__}"}
+    further = verify_losses.LOSSES if of_batches(proof) else verify_further.FURTHER
+    head = {
+        "format": verify.FORMAT if core and not of_batches(proof) else further,
+        "written_by": f"geomsolve {__version__}",
+    }
     return json.dumps({**head, **proof}, indent=1, ensure_ascii=False) + "\n"
+
+
+def of_batches(proof: dict[str, Any]) -> bool:
+    """Whether only ``verify_losses.py`` knows the loss of a proof."""
+    loss = proof["question"].get("loss")
+    return loss is not None and proof["kind"] in verify_losses.KINDS and verify_losses.needed(loss)
 
 
 def classes_of(
@@ -171,6 +181,12 @@ def proof_at(problem: ClassProblem, loss: Loss, known: Orbits, found: Found) -> 
     """The proof that a geometry of ``known`` orbits is optimal."""
     classes, orbits, stated = classes_of(problem, known, known_loss(loss))
     objective = loss.objective(orbits)
+    if objective.expectation:
+        stated["expectation"] = objective.expectation
+    if verify_losses.too_many(stated, orbits.n_classes):
+        raise InputError(
+            "there are too many batches to list, so that no proof is written; leave this out", field="proof"
+        )
     cosines = known.expand(found.cosines, orbits)
     groups = groups_of(found, objective, orbits)
     if groups:
@@ -189,7 +205,7 @@ def proof_at(problem: ClassProblem, loss: Loss, known: Orbits, found: Found) -> 
     dual, low, high = bounds(objective, orbits, cosines, found.slopes)
     claims: list[dict[str, str]] = [{"claim": "value", "at_most": high}, {"claim": "bound", "at_least": low}]
     claims += [{"claim": "collapsed"}] if collapsed else []
-    claims += [{"claim": "unique"}] if found.unique and (objective.smooth or collapsed) else []
+    claims += [{"claim": "unique"}] if found.unique and (objective.unique_minimiser or collapsed) else []
     proof = {
         "kind": "optimum",
         "question": {"loss": stated, "classes": classes},
@@ -245,8 +261,9 @@ def further_claims(proof: dict[str, Any], groups: Merger, rank: int) -> list[dic
     listed = [list(group) for group in groups]
     claims: list[dict[str, Any]] = [{"claim": "groups", "groups": listed}] if groups else []
     claims.append({"claim": "rank", "groups": listed, "rank": rank})
-    tried = json.dumps({"format": verify_further.FURTHER, **proof, "claims": claims})
-    return [claim for claim, found in zip(claims, verify_further.check_all(tried), strict=True) if found[1]]
+    form = verify_losses.LOSSES if of_batches(proof) else verify_further.FURTHER
+    found = verify_losses.check_all(json.dumps({"format": form, **proof, "claims": claims}))
+    return [claim for claim, outcome in zip(claims, found, strict=True) if outcome[1]]
 
 
 def bounds(
@@ -262,10 +279,9 @@ def bounds(
     room = max(1.0, abs(value))
     low = rounded(minorant.value - short - ROOM * room, ROUND_FLOOR)
     dual: dict[str, Any] = {"mu": decimals(multipliers)}
-    if not objective.smooth:
-        mass = objective.evaluate(np.ones_like(cosines))[1]  # every pair is above the knee there
-        share = np.divide(minorant.slope, mass, out=np.zeros_like(mass), where=mass > 0)
-        dual["shares"] = decimals(np.clip(share, 0.0, 1.0))
+    shares = objective.shares(cosines, minorant.slope)
+    if shares is not None:
+        dual["shares"] = decimals(shares)
     return dual, low, rounded(value + CEILING * room, ROUND_CEILING)
 
 

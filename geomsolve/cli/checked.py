@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from geomsolve.verify import flint, verify
-from geomsolve.verify_further import check_all
+from geomsolve.verify_losses import check_all
 from geomsolve.words import counted
 
 Row = dict[str, Any]

@@ -172,8 +172,8 @@ class Loss(Choice):
 
     @property
     def in_proofs(self) -> dict[str, Any] | None:
-        """The parameters under which ``verify.py`` or ``verify_further.py`` knows the loss by its name, from its
-        definition, numbers of each class as tuples; None where neither does."""
+        """The parameters under which the checkers (``verify.py`` and those beside it) know the loss by name, from its
+        definition, numbers of each class as tuples; None where none does."""
         return None
 
     @property

@@ -76,7 +76,8 @@ class BCL(Loss):
 
     @property
     def in_proofs(self) -> dict[str, Any] | None:
-        return {"temperature": self.temperature} if self.batch is None else None
+        batches = {} if self.batch is None else {"batch": self.batch, "views": self.views}
+        return {"temperature": self.temperature, **batches}
 
     def objective(self, orbits: Orbits) -> Objective:
         if self.batch is not None:

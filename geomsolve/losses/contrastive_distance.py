@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,6 +60,10 @@ class ContrastiveDistance(Loss):
     def power(self) -> int:
         """q."""
         return 2 if self.squared else 1
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {"neg_distance": self.neg_distance, "squared": self.squared, "sampling": self.sampling}
 
     @property
     def reads_whole_set(self) -> bool:

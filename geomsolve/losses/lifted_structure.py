@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,6 +60,10 @@ class LiftedStructure(Loss):
     def __post_init__(self) -> None:
         if self.negatives == inf:
             raise InputError("it grows without end with the negatives; give their number", field="loss.negatives")
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {"neg_distance": self.neg_distance, "negatives": self.negatives, "sampling": self.sampling}
 
     @property
     def reads_whole_set(self) -> bool:

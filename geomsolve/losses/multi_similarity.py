@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import comb, exp, inf, log1p
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,6 +61,15 @@ class MultiSimilarity(Loss):
     def __post_init__(self) -> None:
         if self.negatives == inf:
             raise InputError("it grows without end with the negatives; give their number", field="loss.negatives")
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {
+            "temperature": self.temperature,
+            "base": self.base,
+            "negatives": int(self.negatives),
+            "sampling": self.sampling,
+        }
 
     @property
     def reads_whole_set(self) -> bool:

@@ -62,7 +62,8 @@ class NPair(Loss):
 
     @property
     def in_proofs(self) -> dict[str, Any] | None:
-        return {"temperature": self.temperature} if self.negatives is None else None
+        some = {} if self.negatives is None else {"negatives": int(self.negatives)}
+        return {"temperature": self.temperature, **some}
 
     def objective(self, orbits: Orbits) -> Objective:
         others = orbits.n_classes - 1

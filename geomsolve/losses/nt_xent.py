@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import log
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -73,6 +73,13 @@ class NTXent(Loss):
                 "take a larger batch",
                 field="loss.batch",
             )
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        if self.batch is None or self.sampler is not None:
+            return None
+        finite = {"replacement": "no"} if self.replacement == "no" else {}
+        return {"temperature": self.temperature, "batch": self.batch, "views": self.views, **finite}
 
     def _batches(self, orbits: Orbits, batch: int, views: int, way: str | None) -> PairBatches:
         """The batches, of classes as the sampler draws them; ``way``: as ``replacement``."""

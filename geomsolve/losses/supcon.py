@@ -151,12 +151,16 @@ class SupCon(Loss):
     @property
     def in_proofs(self) -> dict[str, Any] | None:
         changed = self.rebalance.in_proofs
-        if changed is None or self.batches is not None or self.replacement == "no" or self.views == 1:
+        if self.batches is not None:
+            weights = {} if self.batch_weights is None else {"batch_weights": list(map(float, self.batch_weights))}
+            return {"temperature": self.temperature, "batches": list(map(list, self.batches)), **weights}
+        if changed is None or (changed and self.batch is not None):
             return None
         if changed:
-            return None if self.batch is not None else {"temperature": self.temperature, **changed}
+            return {"temperature": self.temperature, **changed}
         if self.batch is not None:
-            return {"temperature": self.temperature, "batch": self.batch, "views": self.views}
+            finite = {"replacement": "no"} if self.replacement == "no" else {}
+            return {"temperature": self.temperature, "batch": self.batch, "views": self.views, **finite}
         return {"temperature": self.temperature, **({"full_batch": True} if self.full_batch else {})}
 
     @property

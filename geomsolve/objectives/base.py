@@ -178,6 +178,10 @@ class Objective(ABC):
         """
         return Minorant(*self.evaluate(cosines))
 
+    def shares(self, cosines: FloatArray, slope: FloatArray) -> FloatArray | None:
+        """Which part of the steepest slope (m, m) of each hinge a ``slope`` at ``cosines`` is; None without hinges."""
+        return None
+
     def drawn_mean(self, cosines: FloatArray, seed: int = 0) -> dict[str, float] | None:
         """Where F is a ratio: the mean that it stands for, ``value`` and ``standard_error``, from drawn batches."""
         return None

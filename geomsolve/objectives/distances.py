@@ -85,6 +85,12 @@ class DistanceHinge(Objective):
         slope = np.clip(slopes, 0.0, steepest)
         return Minorant(float(np.sum(slope / near.slope * short)), slope)
 
+    def shares(self, cosines: FloatArray, slope: FloatArray) -> FloatArray | None:
+        if self.power == 2:
+            return None
+        steepest = self.mass * self._short(cosines)[1].slope
+        return np.clip(np.divide(slope, steepest, out=np.zeros_like(slope), where=steepest > 0), 0.0, 1.0)
+
     def smoothed(self, width: float, slopes: FloatArray | None = None) -> Objective | None:
         """A width in cosine is one of width / M in distance at the kink, where slopes are theta mass / M."""
         if self.smooth:

@@ -57,6 +57,9 @@ class Hinge(Objective):
         slope = np.clip(slopes, 0.0, self.mass)
         return Minorant(float(np.sum(slope * (cosines - self.knee))), slope)
 
+    def shares(self, cosines: FloatArray, slope: FloatArray) -> FloatArray:
+        return np.clip(np.divide(slope, self.mass, out=np.zeros_like(slope), where=self.mass > 0), 0.0, 1.0)
+
     def smoothed(self, width: float, slopes: FloatArray | None = None) -> Objective | None:
         if self.smooth:
             return None

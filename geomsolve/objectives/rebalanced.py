@@ -51,14 +51,13 @@ class Rebalance:
 
     @property
     def in_proofs(self) -> dict[str, Any] | None:
-        """What is changed as ``verify_further.py`` knows it, numbers of each class as tuples; None where it cannot."""
-        effective = isinstance(self.anchor_weights, str) and self.anchor_weights != "balanced"
+        """What is changed as checkers of proofs know it, numbers of each class as tuples; None where they do not."""
         listed = {"anchor": self.anchor_weights, "compared": self.denominator}
         numbers = {key: given for key, given in listed.items() if isinstance(given, tuple)}
-        if effective or self.pair_margin is not None or any(min(given) <= 0 for given in numbers.values()):
+        if self.pair_margin is not None or any(min(given) <= 0 for given in numbers.values()):
             return None
         rules = {"anchors": self.anchor_weights, "denominator": self.denominator}
-        named = {key: rule for key, rule in rules.items() if rule == "balanced"}
+        named = {key: rule for key, rule in rules.items() if isinstance(rule, str) and rule != "plain"}
         powers = {"sampler": self.sampler, "logit_adjust": self.logit_adjust}
         return {**named, **{key: x for key, x in powers.items() if x is not None}, **numbers}
 

@@ -182,10 +182,10 @@ def _end(
     attained = inner[1]
     below, above, width = 0.0, inf, inf
     before: tuple[float, float] | None = None
-    off = 1.0
+    off, rough = 1.0, ROUGH
     for _ in range(MOST_STEPS):
         fine = CLOSE * tilt
-        enough = max(fine, ROUGH * off * slack)
+        enough = max(fine, rough * off * slack)
         near, lower = minimise(Tilted(objective, -tilt * weights), orbits, near, enough)
         loss, statistic = objective.value(near), float(np.sum(weights * near))
         spent = (loss - value) / slack
@@ -208,6 +208,8 @@ def _end(
         if before is not None and now[0] != before[0] and now[1] != before[1]:
             slope = max(0.05, (now[1] - before[1]) / (now[0] - before[0]))
         before = now
+        if rough and above / max(below, TINY) <= 1 + SPENT:  # optima that were known roughly closed the bracket
+            below, above, rough = 0.0, inf, 0.0
         tilt = exp(now[0] - min(5.0, max(-5.0, now[1] / slope)))
         stuck, width = above / max(below, TINY) > width**0.5, above / max(below, TINY)
         if below > 0 and above < inf and (stuck or not below < tilt < above):

@@ -1,0 +1,345 @@
+"""Checks proofs of the format geomsolve-proof/3, about losses of random and of fixed batches, of soft maxima and of
+distances, with ``verify.py`` and ``verify_further.py`` and nothing else.
+
+    python -m geomsolve.verify_losses FILE...       the same exit codes; files of all formats are checked
+
+    rows       F = sum_r mass_r log( constant_r + sum_b number_rb e^{t_ab} ),  one r for each kind of anchor a in each
+               batch that there may be, which are all listed
+    means      F = sum_a mass_a E log( a0 + b sum of k draws of X ),  X = e^{t_ac} with chance p_c, own classes 1 or 0
+    distances  D = sqrt(2 - 2 G), of which - D is convex in G and rises
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+from itertools import combinations
+from math import comb
+from typing import Any
+
+from geomsolve import verify, verify_further
+from geomsolve.verify import Balls, Classes, Outcome, _ball, _dot, _entry, _need, _number
+from geomsolve.verify_further import Further
+
+LOSSES = "geomsolve-proof/3"
+MOST_BATCHES, MOST_CLASSES = 20_000, 12
+"""Batches that are listed at most, and classes of which all subsets are."""
+
+BATCH = "temperature batch views replacement"
+MORE: dict[str, str] = {**verify_further.TOO}
+MORE["supcon"] += " replacement batches batch_weights"
+MORE |= {"nt-xent": f"{BATCH} expectation", "bcl": "temperature batch views", "n-pair": "temperature negatives"}
+MORE |= {"multi-similarity": "temperature base negatives sampling"}
+MORE |= {"lifted-structure": "neg_distance negatives sampling"}
+MORE |= {"contrastive-distance": "neg_distance squared sampling"}
+"""The parameters that each loss takes."""
+
+Row = tuple[Any, int, int, tuple[tuple[int, Any], ...]]  # mass, constant, orbit of the anchor, others by orbit
+
+
+def needed(loss: dict[str, Any]) -> bool:
+    """Whether a loss, as a proof states it, is one that ``verify_further.py`` does not know."""
+    known = verify_further.TOO.get(loss["name"], "").split()
+    effective = str(loss.get("anchors")).startswith("effective:")
+    return loss["name"] not in verify_further.TOO or not {*loss} <= {"name", *known} or effective or one_view(loss)
+
+
+def one_view(loss: dict[str, Any]) -> bool:
+    """Whether it is SupCon on batches of one view a sample, where an anchor may have no positive."""
+    return loss["name"] == "supcon" and "views" in loss and _number(loss["views"], "views") == 1
+
+
+def too_many(loss: dict[str, Any], classes: int) -> bool:
+    """Whether a loss, as a proof states it, is of more batches of so many classes than are listed."""
+    batch = int(Fraction(loss.get("batch", 1)))
+    if loss["name"] == "bcl" and "batch" in loss:
+        return classes > MOST_CLASSES
+    if loss["name"] == "n-pair" and "negatives" in loss:
+        return comb(classes, int(Fraction(loss["negatives"])) + 1) > MOST_BATCHES
+    listed = loss.get("replacement") == "no" or loss.get("expectation") == "exact"
+    return listed and comb(batch + classes - 1, classes - 1) > MOST_BATCHES
+
+
+def compositions(total: int, most: list[int]) -> Iterator[tuple[int, ...]]:
+    """All ways to take ``total``, of each class no more than ``most``."""
+    if len(most) == 1:
+        if total <= most[0]:
+            yield (total,)
+        return
+    for n in range(min(total, most[0]) + 1):
+        for rest in compositions(total - n, most[1:]):
+            yield n, *rest
+
+
+class Batches(Further):
+    """The losses of this file; ``rows`` of ``verify.py`` is not used by them."""
+
+    takes = MORE
+
+    def __init__(self, question: Any) -> None:
+        super().__init__(question)
+        self.kinds = [g for g in self.m for _ in range(self.sizes[g])] if self.count <= verify.MOST_ORBITS else []
+        self.views = self.whole("views", "2") if "views" in self.loss else 2
+        self.finite = self.word("replacement", "yes", "no") == "no"
+        self.power = 2 if self.loss.get("squared", False) else 1
+        _need(type(self.loss.get("squared", False)) is bool, "squared: wanted true or false")
+        self.distant = self.name in ("contrastive-distance", "lifted-structure")
+        if self.name == "contrastive-distance" and self.power == 1:
+            self.name = "triplet"  # a loss with kinks: it has shares
+        listed = "batches" in self.loss or self.finite or (self.name == "bcl" and "batch" in self.loss)
+        listed |= self.name == "n-pair" and "negatives" in self.loss
+        if self.name == "nt-xent":
+            exact = self.word("expectation", "exact", "ratio") == "exact"
+            _need(exact or not self.finite, "a ratio is of draws with replacement")
+            listed |= exact
+        self.listed = self.merged() if listed else None
+        self.averaged = self.means() if not listed and (self.name in AVERAGED or one_view(self.loss)) else None
+        _need(not self.listed or not self.changed, "listed batches are compared as they stand")
+
+    def whole(self, key: str, default: str) -> int:
+        found = self.option(key, default)
+        _need(found.denominator == 1 and 1 <= found <= 10**9, f"{key}: wanted a whole number above 0")
+        return int(found)
+
+    def counts(self) -> list[int]:
+        _need(all(w.denominator == 1 for w in self.weights), "whole counts are wanted for weights")
+        return [int(w) for w in self.weights]
+
+    def balance(self) -> tuple[list[Any], list[Any], list[Any]]:
+        """As there, and anchors by the effective number of samples, (1 - beta) / (1 - beta^n)."""
+        rule = self.loss.get("anchors")
+        if not isinstance(rule, str) or not rule.startswith("effective:"):
+            return super().balance()
+        beta, plain = _number(rule.partition(":")[2], "anchors"), self.loss
+        _need(0 < beta < 1, "anchors: wanted effective:BETA between 0 and 1")
+        self.loss = {key: value for key, value in plain.items() if key != "anchors"}
+        q, _, v = super().balance()
+        self.loss = plain
+        return q, self.parts([_ball(x) / (1 - _ball(beta) ** n) for x, n in zip(q, self.counts(), strict=True)]), v
+
+    # rows: every batch that there may be
+
+    def merged(self) -> list[Row]:
+        """Rows, alike ones together."""
+        _need(self.kinds, "too many classes to list batches")
+        together: dict[Any, Any] = defaultdict(lambda: 0)
+        for mass, constant, a, numbers in self.listing():
+            others: dict[int, Any] = defaultdict(lambda: 0)
+            for b, number in numbers.items():
+                if b != a and number:
+                    others[self.kinds[b]] += number
+            together[constant, self.kinds[a], tuple(sorted(others.items()))] += mass
+        return [(mass, *key) for key, mass in together.items()]
+
+    def listing(self) -> Iterator[tuple[Fraction, int, int, dict[int, Any]]]:
+        """Mass, constant, class of the anchor, and how much of each class there is, anchor's and others'."""
+        if "batches" in self.loss:
+            yield from self.fixed()
+        elif self.name == "bcl":
+            yield from self.present()
+        else:
+            yield from self.drawn_batches()
+
+    def fixed(self) -> Iterator[tuple[Fraction, int, int, dict[int, Any]]]:
+        """SupCon on batches that always hold the same classes: log(1 + sum over b in it of (q_b / q_a) e^t)."""
+        groups, each = _entry(self.loss, "batches", list), self.loss.get("batch_weights")
+        weight = (
+            [_number(x, "batch_weights") for x in _entry({"w": each}, "w", list)]
+            if each is not None
+            else [1] * len(groups)
+        )
+        _need(
+            {*self.loss} <= {"name", "temperature", "batches", "batch_weights"}, "fixed batches: nothing else is taken"
+        )
+        _need(len(weight) == len(groups) and all(w > 0 for w in weight), "batch_weights: wanted one above 0 for each")
+        _need(groups and all(n == 1 for n in self.sizes), "batches: wanted some, and every class a kind of its own")
+        for group, w in zip(groups, weight, strict=True):
+            fits = type(group) is list and all(type(a) is int and 1 <= a <= self.count for a in group)
+            _need(fits and len({*group}) == len(group) > 1, "batches: wanted lists of different classes, from 1")
+            q = {a - 1: self.p[self.kinds[a - 1]] for a in group}
+            for a in q:
+                yield w * q[a] / (sum(q.values()) * sum(weight)), 1, a, {b: y / q[a] for b, y in q.items()}
+
+    def drawn_batches(self) -> Iterator[tuple[Fraction, int, int, dict[int, Any]]]:
+        """Batches drawn from all samples: of supcon and n-pair the mean over anchors, of nt-xent over pairs."""
+        pairs, once = self.name == "nt-xent", self.name == "n-pair"
+        size = self.whole("negatives", "0") + 1 if once else self.whole("batch", "0")
+        few = comb(self.count, size) if once else comb(size + self.count - 1, self.count - 1)
+        _need(size > 1 and 0 < few <= MOST_BATCHES, f"batch: {few:,} ways to draw it, wanted 1 to {MOST_BATCHES:,}")
+        held = [1] * self.count if once else [size] * self.count
+        if self.finite:
+            held = [self.counts()[g] for g in self.kinds]
+            _need(size <= sum(held), "batch: larger than all samples together")
+        views, ways = 1 if once else self.views, comb(sum(held), size)
+        for numbers in compositions(size, held):
+            chance = Fraction(1)
+            if self.finite or once:
+                for n, most in zip(numbers, held, strict=True):
+                    chance *= comb(most, n)
+                chance /= ways
+            else:
+                left = size
+                for n, g in zip(numbers, self.kinds, strict=True):
+                    chance, left = chance * comb(left, n) * self.p[g] ** n, left - n
+            there = {a: views * n for a, n in enumerate(numbers) if n}
+            whole = sum(m * (m - 1) for m in there.values())
+            for a, m in there.items():
+                if pairs and whole and m > 1:
+                    yield chance * m * (m - 1) / whole, 1, a, there
+                elif not pairs and (m > 1 or once):
+                    yield chance * numbers[a] / size, 1 if once else m - 1, a, there
+
+    def present(self) -> Iterator[tuple[Fraction, int, int, dict[int, Any]]]:
+        """BCL in random batches: a class that is there counts once.  By inclusion and exclusion over the classes."""
+        draws = self.whole("batch", "0") - 1
+        _need(draws > 0 and self.count <= MOST_CLASSES, f"batch: wanted 2 or more, and at most {MOST_CLASSES} classes")
+        shares = [self.p[g] for g in self.kinds]
+        for a in range(self.count):
+            others = [b for b in range(self.count) if b != a]
+            for some in (x for size in range(len(others) + 1) for x in combinations(others, size)):
+                chance = Fraction(0)
+                for inner in (x for size in range(len(some) + 1) for x in combinations(some, size)):
+                    share = sum((shares[b] for b in inner), Fraction(0))
+                    here = (share + shares[a]) ** draws - (share**draws if self.views == 1 else 0)
+                    chance += (-1) ** (len(some) - len(inner)) * here
+                if chance:
+                    yield shares[a] * chance, 1, a, dict.fromkeys(some, 1)
+
+    # means over draws
+
+    def means(self) -> list[tuple[list[Any], Classes, Any, Any, int, int]]:
+        """Mass by orbit of anchors, who draws, a0, b, k, and what the anchor's own class counts."""
+        if self.name == "multi-similarity":
+            factor = ((1 - _ball(self.option("base", "0.5"))) * _ball(self.scale)).exp()
+            tau = 1 / _ball(self.scale)
+            return [([tau * _ball(p) for p in self.p], self, 1, factor, self.whole("negatives", "0"), 0)]
+        size, views = self.whole("batch", "0"), self.views
+        _need(size > 1, "batch: wanted two samples or more")
+        if self.name == "nt-xent":
+            one = [views * (views - 1) * size * p for p in self.p]
+            two = [views**2 * size * (size - 1) * p * p for p in self.p]
+            whole = _dot(self.sizes, one) + _dot(self.sizes, two)
+            both = (([p / whole for p in one], size - 1), ([p / whole for p in two], size - 2))
+            return [(mass, self, 1, views, k, 0) for mass, k in both if k > 0 and any(mass)]
+        _need(not self.changed, "one view is compared as it stands")
+        k, loss = size - 1, {"name": "dcl", "temperature": self.loss["temperature"], "sampling": "supervised"}
+        others = Classes(
+            {
+                "loss": loss,
+                "classes": [{"size": n, "weight": str(w)} for n, w in zip(self.sizes, self.weights, strict=True)],
+            }
+        )
+        return [(self.p, self, 0, 1, k, 1), ([-p * (1 - p) ** k for p in self.p], others, 0, 1, k, 1)]
+
+    # the losses
+
+    def terms(self, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
+        if self.distant:
+            return self.by_distance(C, shares)
+        scale, value = _ball(self.scale), _ball(0)
+        slope = [[_ball(0) for _ in self.m] for _ in self.m]
+        x = [[((c - 1) * scale).exp() if self.others[g][h] else _ball(0) for h, c in enumerate(C[g])] for g in self.m]
+        if self.listed is not None:
+            for mass, constant, g, others in self.listed:
+                total = _ball(constant) + sum(_ball(n) * x[g][h] for h, n in others)
+                value += _ball(mass) * total.log()
+                for h, n in others:
+                    slope[g][h] += _ball(mass * n) * x[g][h] * scale / (total * self.sizes[g] * self.others[g][h])
+            return value, value, slope
+        if self.averaged is None:
+            return super().terms(C, shares)
+        for masses, q, a0, b, k, own in self.averaged:
+            for g in self.m:
+                loss, rates = verify.expected(q, g, x[g], a0, b, k, own)
+                value += self.sizes[g] * _ball(masses[g]) * loss
+                slope[g] = [y + _ball(masses[g]) * scale * z * r for y, z, r in zip(slope[g], x[g], rates, strict=True)]
+        return value, value, slope
+
+    def by_distance(self, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
+        """Hinges on D, theta (M - D) for a minorant where they have kinks; or half the squares of soft maxima."""
+        chance, far = self.drawn("supervised")[1], _ball(self.option("neg_distance", "1"))
+        value = floor = _ball(0)
+        slope = [[_ball(0) for _ in self.m] for _ in self.m]
+        D = [[(2 - 2 * c).sqrt() for c in row] for row in C]
+        if self.called == "lifted-structure":
+            _need(self.option("negatives", "31") > 0, "negatives: wanted a number above 0")
+            for g in self.m:
+                many = [2 * self.option("negatives", "31") * chance[g][h] for h in self.m]
+                part = [_ball(many[h]) * (far - D[g][h]).exp() if self.others[g][h] else _ball(0) for h in self.m]
+                total = _dot(self.others[g], part)
+                cost = total.log().max(_ball(0))
+                value += self.sizes[g] * _ball(self.p[g]) * cost**2 / 2
+                for h in (h for h in self.m if self.others[g][h]):
+                    slope[g][h] = _ball(self.p[g]) * cost * part[h] / (total * D[g][h])
+            return value, value, slope
+        for g, h in ((g, h) for g in self.m for h in self.m if self.others[g][h]):
+            short, mass = far - D[g][h], _ball(self.p[g] * chance[g][h])
+            cost = short.max(_ball(0))
+            rate, least = (2 * cost, cost**2) if self.power == 2 else (_ball(shares[g][h]), _ball(shares[g][h]) * short)
+            value += self.sizes[g] * self.others[g][h] * mass * cost**self.power
+            floor += self.sizes[g] * self.others[g][h] * mass * least
+            slope[g][h] = mass * rate / D[g][h]
+        return value, floor, slope
+
+    def bend(self, C: Balls) -> Balls:
+        none = [[_ball(0) for _ in self.m] for _ in self.m]
+        if self.distant or (self.averaged and one_view(self.loss)):
+            return none
+        scale = _ball(self.scale)
+        x = [[((c - 1) * scale).exp() if self.others[g][h] else _ball(0) for h, c in enumerate(C[g])] for g in self.m]
+        if self.listed is not None:
+            for mass, constant, g, others in self.listed:
+                total = _ball(constant) + sum(_ball(n) * x[g][h] for h, n in others)
+                for h, n in others:
+                    share = _ball(mass * n) * x[g][h] / (self.sizes[g] * self.others[g][h])
+                    none[g][h] += share * scale**2 * constant / total**2
+            return none
+        if self.averaged is None:
+            return super().bend(C)
+        for masses, q, a0, b, k, _ in self.averaged:
+            chance = q.drawn()[1]
+            for g in self.m:
+                most = _ball(a0) + _ball(b) * k * max(_ball(1), *(y.upper() for y in x[g]))
+                size = _ball(masses[g]) * scale**2 * _ball(a0) / most**2 * _ball(b)
+                none[g] = [y + size * _ball(k * c) * z for y, c, z in zip(none[g], chance[g], x[g], strict=True)]
+        return none
+
+    def strictly_convex(self) -> bool:
+        """For distances where every pair always costs something; else as the bend says."""
+        far = self.option("neg_distance", "1")
+        if self.called == "contrastive-distance":
+            return far >= 2
+        if self.called == "lifted-structure":
+            chance, many = self.drawn("supervised")[1], 2 * self.option("negatives", "31")
+            return all(_ball(many * _dot(self.others[g], chance[g])) * (_ball(far) - 2).exp() > 1 for g in self.m)
+        if self.listed is None and self.averaged is None:
+            return super().strictly_convex()
+        if self.averaged is not None:
+            return bool(self.averaged) and (not one_view(self.loss) or self.averaged[0][4] > 1)
+        meet = {(g, h) for _, _, g, others in self.listed or () for h, _ in others}
+        return all(not self.others[g][h] or (g, h) in meet or (h, g) in meet for g in self.m for h in self.m)
+
+    @property
+    def blind(self) -> bool:
+        return self.listed is None and self.averaged is None and super().blind
+
+
+AVERAGED = ("multi-similarity", "nt-xent")
+KINDS: verify.Kinds = {
+    "optimum": (partial(verify_further.of_optimum, made=Batches), verify_further.OPTIMUM),
+    "threshold": (partial(verify.threshold, made=Batches), verify.KINDS["threshold"][1]),
+}
+
+
+def check_all(text: str | bytes) -> list[Outcome]:
+    """All claims of a proof of any format."""
+    return verify_further.check_all(text, {LOSSES: KINDS})
+
+
+if __name__ == "__main__":
+    results = [(path, *verify.verify(path, check_all)) for path in sys.argv[1:]]
+    sys.stdout.writelines(f"{verify.told(path, wrong, outcomes)}\n" for path, _, wrong, outcomes in results)
+    sys.exit(max((code for _, code, _, _ in results), default=2))
