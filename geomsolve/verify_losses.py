@@ -1,5 +1,5 @@
 """Checks proofs of the format geomsolve-proof/3, about losses of random and of fixed batches, of soft maxima and of
-distances, with ``verify.py`` and ``verify_further.py`` and nothing else.
+distances, and about weightings of labels, with the other files called ``verify`` and nothing else.
 
     python -m geomsolve.verify_losses FILE...       the same exit codes; files of all formats are checked
 
@@ -20,7 +20,7 @@ from itertools import combinations
 from math import comb
 from typing import Any
 
-from geomsolve import verify, verify_further
+from geomsolve import verify, verify_further, verify_weightings
 from geomsolve.verify import Balls, Classes, Outcome, _ball, _dot, _entry, _need, _number
 from geomsolve.verify_further import Further
 
@@ -336,7 +336,7 @@ KINDS: verify.Kinds = {
 
 def check_all(text: str | bytes) -> list[Outcome]:
     """All claims of a proof of any format."""
-    return verify_further.check_all(text, {LOSSES: KINDS})
+    return verify_further.check_all(text, {LOSSES: {**KINDS, **verify_weightings.KINDS}})
 
 
 if __name__ == "__main__":

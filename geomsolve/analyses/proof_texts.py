@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
+
+import numpy as np
 
 from geomsolve.analyses.elimination import exact
 from geomsolve.errors import InputError
+from geomsolve.gram.orbits import Orbits
 from geomsolve.gram.types import FloatArray
 from geomsolve.losses import Loss
+from geomsolve.objectives.base import Objective
 from geomsolve.pair_losses import PairLoss
+from geomsolve.proof.certificate import dual_matrix
 
 ROOM = 1e-11
 """Nats, relative to a loss above 1, by which a claimed bound stays below the one found, for rounding."""
@@ -45,3 +50,22 @@ def _exactly(x: Any) -> Any:
 def rounded(x: float, way: str) -> str:
     """Twelve decimals, rounded ``way``."""
     return format(Decimal(repr(float(x))).quantize(Decimal("1e-12"), rounding=way), "f")
+
+
+def bounds(
+    objective: Objective, orbits: Orbits, cosines: FloatArray, slopes: FloatArray | None
+) -> tuple[dict[str, Any], str, str]:
+    """The multipliers, and what the loss is claimed to be at least and at most."""
+    value = objective.value(cosines)
+    minorant = objective.minorant(cosines, slopes)
+    multipliers, off_diagonal = dual_matrix(orbits, cosines, minorant.slope)
+    blocks = orbits.blocks(multipliers, off_diagonal)
+    size = float(np.abs(blocks.quotient).max() + np.abs(off_diagonal).max())
+    short = orbits.n_classes * (max(0.0, -blocks.min_eigenvalue()) + 1e-14 * size)
+    room = max(1.0, abs(value))
+    low = rounded(minorant.value - short - ROOM * room, ROUND_FLOOR)
+    dual: dict[str, Any] = {"mu": decimals(multipliers)}
+    shares = objective.shares(cosines, minorant.slope)
+    if shares is not None:
+        dual["shares"] = decimals(shares)
+    return dual, low, rounded(value + CEILING * room, ROUND_CEILING)

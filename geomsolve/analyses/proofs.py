@@ -31,9 +31,10 @@ from geomsolve.analyses.exactly import enclose
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.analyses.merging import best_geometry
 from geomsolve.analyses.named import loss_of
-from geomsolve.analyses.proof_texts import CEILING, ROOM, decimals, known_loss, rounded
+from geomsolve.analyses.proof_texts import bounds, decimals, known_loss
 from geomsolve.analyses.proofs_of_sides import of_sides
 from geomsolve.analyses.proofs_of_spacing import of_spacing
+from geomsolve.analyses.proofs_of_weightings import of_weighting
 from geomsolve.analyses.realizable import weighting_of
 from geomsolve.analyses.realizable_report import RealizableReport
 from geomsolve.analyses.threshold import Path, path_over
@@ -45,7 +46,7 @@ from geomsolve.gram.types import FloatArray
 from geomsolve.losses import Loss
 from geomsolve.objectives.base import Objective
 from geomsolve.objectives.merged import Merger
-from geomsolve.proof.certificate import COLLAPSE_ROUNDING, collapse_blocks, collapse_is_optimal, dual_matrix
+from geomsolve.proof.certificate import COLLAPSE_ROUNDING, collapse_blocks, collapse_is_optimal
 from geomsolve.proof.collapse import has_majority
 from geomsolve.questions.advise import Advise
 from geomsolve.questions.base import Problem
@@ -109,8 +110,10 @@ def as_text(proof: dict[str, Any]) -> str:
 
 
 def of_batches(proof: dict[str, Any]) -> bool:
-    """Whether only ``verify_losses.py`` knows the loss of a proof."""
+    """Whether only ``verify_losses.py`` knows what a proof is about."""
     loss = proof["question"].get("loss")
+    if proof["kind"] == "weighting":
+        return True
     return loss is not None and proof["kind"] in verify_losses.KINDS and verify_losses.needed(loss)
 
 
@@ -266,25 +269,6 @@ def further_claims(proof: dict[str, Any], groups: Merger, rank: int) -> list[dic
     return [claim for claim, outcome in zip(claims, found, strict=True) if outcome[1]]
 
 
-def bounds(
-    objective: Objective, orbits: Orbits, cosines: FloatArray, slopes: FloatArray | None
-) -> tuple[dict[str, Any], str, str]:
-    """The multipliers, and what the loss is claimed to be at least and at most."""
-    value = objective.value(cosines)
-    minorant = objective.minorant(cosines, slopes)
-    multipliers, off_diagonal = dual_matrix(orbits, cosines, minorant.slope)
-    blocks = orbits.blocks(multipliers, off_diagonal)
-    size = float(np.abs(blocks.quotient).max() + np.abs(off_diagonal).max())
-    short = orbits.n_classes * (max(0.0, -blocks.min_eigenvalue()) + 1e-14 * size)
-    room = max(1.0, abs(value))
-    low = rounded(minorant.value - short - ROOM * room, ROUND_FLOOR)
-    dual: dict[str, Any] = {"mu": decimals(multipliers)}
-    shares = objective.shares(cosines, minorant.slope)
-    if shares is not None:
-        dual["shares"] = decimals(shares)
-    return dual, low, rounded(value + CEILING * room, ROUND_CEILING)
-
-
 def of_threshold(report: ThresholdReport, problem: Threshold, digits: int) -> dict[str, Any]:
     """The proof that collapse sets in, or ends, in an interval whose ends differ by one in the last of ``digits``.
 
@@ -384,7 +368,10 @@ def downhill(path: Path, value: float) -> Any:
 
 def of_target(report: RealizableReport, problem: Realizable) -> dict[str, Any]:
     """The proof of a verdict about a matrix of fractions, by exact elimination."""
-    labels, sigma = in_fractions(problem, weighting_of(problem), "proof")
+    weighting = weighting_of(problem)
+    if weighting.in_proofs is None:
+        return of_weighting(report, problem, weighting)
+    labels, sigma = in_fractions(problem, weighting, "proof")
     if report.exact is None:
         x = eliminate(target(labels, exact(problem.temperature), sigma))[1]
     else:

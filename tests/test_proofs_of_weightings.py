@@ -1,0 +1,168 @@
+"""Proofs about weightings whose wanted cosines are no fractions, against their definitions."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+
+import numpy as np
+import pytest
+from test_proofs import expanded, made_false
+
+pytest.importorskip("flint")
+
+from geomsolve import verify, verify_losses
+
+
+def holds(proof) -> bool:
+    return all(outcome[1] for outcome in verify_losses.check_all(json.dumps(proof)))
+
+
+def rejected(proof) -> bool:
+    try:
+        return not holds(proof)
+    except (verify.NotAProofError, ArithmeticError, ValueError):
+        return True
+
+
+def weights_of(proof):
+    """w (m, m) between distinct labels, from what a proof says."""
+    question = proof["question"]
+    given = question["weighting"]
+    if given["name"] == "custom":
+        return np.array(given["weights"], dtype=float)
+    y = np.array(question["labels"], dtype=float)
+    if given["name"] == "soft-supcon":
+        return np.where(np.eye(len(y)) > 0, 1.0, float(given["epsilon"]))
+    if given["name"] == "jaccard":
+        return np.array([[np.minimum(u, v).sum() / np.maximum(u, v).sum() for v in y] for u in y])
+    if given["name"] == "xclr":
+        u = y / np.linalg.norm(y, axis=1, keepdims=True)
+        return np.exp((u @ u.T - 1) / float(given["target_temperature"]))
+    u = np.linalg.norm(y[:, None] - y, axis=2) / float(given["sigma"])
+    kernels = {
+        "exponential": np.exp(-u),
+        "linear": 1 - u,
+        "epanechnikov": 1 - u * u,
+        "cosine": np.cos(math.pi * u / 2),
+    }
+    return kernels[given["kernel"]]
+
+
+def loss_of(proof) -> float:
+    """Weighted InfoNCE sample by sample, at the point of a proof."""
+    question = proof["question"]
+    label = np.repeat(np.arange(len(question["sizes"])), question["sizes"])
+    w = weights_of(proof)[np.ix_(label, label)]
+    P = w / w.sum(axis=1, keepdims=True)
+    shown = {**proof, "question": {"classes": [{"size": n, "weight": "1"} for n in question["sizes"]]}}
+    vectors = expanded(shown)[1]
+    t = (vectors @ vectors.T - 1) / float(question["temperature"])
+    return float(np.mean(np.log(np.exp(t).mean(axis=1)) - (P * t).sum(axis=1)))
+
+
+def wanted(proof):
+    w = weights_of(proof)
+    return 1 + float(proof["question"]["temperature"]) * np.log(w / w[0, 0])
+
+
+CASES = [
+    ("xclr", ("--labels", "sphere:12:3"), "realizable"),
+    ("xclr", ("--labels", "sphere:12:3", "--target-temperature", 0.05), "not realizable"),
+    ("soft-supcon", ("--labels", "classes:5,3,2", "--epsilon", 0.05), "realizable"),
+    ("soft-supcon", ("--labels", "classes:5,3,2", "--epsilon", 1e-7), "not realizable"),
+    ("custom", ("--weights", "1,.5,.2;.5,1,.5;.2,.5,1"), "realizable"),
+    ("custom", ("--weights", "1,.5;.5,2"), None),
+    ("yaware", ("--kernel", "exponential", "--labels", "20,25,25,30", "--sigma", 5), "realizable"),
+    ("yaware", ("--kernel", "cosine", "--labels", "20,25,30", "--sigma", 50), "not realizable"),
+    ("jaccard", ("--labels", "multilabel:a|b,b,b|c"), "realizable"),
+]
+
+
+@pytest.mark.parametrize(("name", "flags", "verdict"), CASES, ids=str)
+def test_what_is_proven_is_the_weighting_by_its_definition(run, tmp_path, name, flags, verdict):
+    path = tmp_path / "p.json"
+    done = run("realizable", "--weighting", name, *flags, "--json", "--proof", path)
+    assert done.code == 0, done.stderr
+    proof = json.loads(path.read_text())
+    assert holds(proof)
+    claims = {claim["claim"]: claim for claim in proof["claims"]}
+    assert [key for key in claims if "realizable" in key] == ([verdict] if verdict else [])
+    low, high = float(claims["bound"]["at_least"]), float(claims["value"]["at_most"])
+    assert low <= done.json["optimum"]["value"] <= high <= low + 1.1e-6
+    assert loss_of(proof) == pytest.approx(high, abs=3e-12)
+    if verdict == "not realizable":
+        x = np.array(claims[verdict]["against"], dtype=float)
+        assert x @ wanted(proof) @ x < 0
+    elif verdict:
+        assert np.linalg.eigvalsh(wanted(proof))[0] > -1e-12
+
+
+@pytest.mark.slow
+def test_one_digit_that_makes_a_claim_false_is_found(run, tmp_path):
+    def written(*flags):
+        run("realizable", "--weighting", *flags, "--proof", tmp_path / "p.json")
+        return json.loads((tmp_path / "p.json").read_text())
+
+    rng = random.Random(3)
+    bad = written("xclr", "--labels", "sphere:6:3", "--target-temperature", "0.05")
+
+    def only(proof, *claims):
+        return {**proof, "claims": [claim for claim in proof["claims"] if claim["claim"] in claims]}
+
+    def not_shown(other):
+        x = np.array(other["claims"][0]["against"], dtype=float)
+        return x @ wanted(other) @ x > 1e-12
+
+    shown = only(bad, "not realizable")
+    assert not not_shown(shown)
+    assert all(map(rejected, made_false(shown, ("claims",), not_shown, rng, 100)))
+    good = only(written("soft-supcon", "--labels", "classes:5,3,2", "--epsilon", "0.05"), "realizable")
+
+    def indefinite(other):
+        try:
+            return np.linalg.eigvalsh(wanted(other))[0] < -1e-9
+        except (ValueError, ZeroDivisionError):
+            return True
+
+    assert all(map(rejected, made_false(good, ("question", "temperature"), indefinite, rng, 20)))
+    value = only(bad, "value")
+    for within in (("claims",), ("point",)):
+        false = made_false(value, within, lambda p: loss_of(p) > float(p["claims"][0]["at_most"]) + 1e-13, rng, 60)
+        assert all(map(rejected, false)), within
+    bound = only(bad, "bound")
+    least = float(only(bad, "value")["claims"][0]["at_most"])
+    false = made_false(bound, ("claims",), lambda p: float(p["claims"][0]["at_least"]) > least, rng, 60)
+    assert all(map(rejected, false))
+
+
+XCLR = {"name": "xclr", "target_temperature": "0.1"}
+REFUSED = {
+    "target_temperature: wanted above 0": ({**XCLR, "target_temperature": "-1"}, [["1", "0"], ["0", "1"]]),
+    "no label of zeros": (XCLR, [["1", "0"], ["0", "0"]]),
+    "xclr takes target_temperature": ({**XCLR, "sigma": "1"}, [["1", "0"], ["0", "1"]]),
+    "wanted distinct ones": (XCLR, [["1", "0"], ["1", "0"]]),
+    "epsilon: wanted a number above 0, up to 1": ({"name": "soft-supcon", "epsilon": "2"}, [["0"], ["1"]]),
+    "some weights are 0": ({"name": "yaware", "sigma": "1", "kernel": "linear"}, [["0"], ["2"]]),
+    "kernel: wanted one of": ({"name": "yaware", "sigma": "1", "kernel": "box"}, [["0"], ["2"]]),
+    "share none": ({"name": "jaccard"}, [["1", "0"], ["0", "1"]]),
+    "a matrix takes none": ({"name": "custom", "weights": [["1", "1"], ["1", "1"]]}, [["0"], ["1"]]),
+    "wanted a symmetric matrix": ({"name": "custom", "weights": [["1", ".5"], [".4", "1"]]}, None),
+    "wanted numbers above 0": ({"name": "custom", "weights": [["1", "0"], ["0", "1"]]}, None),
+    "those of samples with themselves differ": ({"name": "custom", "weights": [["1", "0.5"], ["0.5", "2"]]}, None),
+    "hope takes": ({"name": "hope"}, [["0"], ["1"]]),
+}
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_what_is_no_such_weighting_is_refused(said):
+    weighting, labels = REFUSED[said]
+    question = {"weighting": weighting, "sizes": [1, 1], "temperature": "1"}
+    if labels is not None:
+        question["labels"] = labels
+    proof = {"format": verify_losses.LOSSES, "kind": "weighting", "question": question}
+    if said == "wanted a symmetric matrix":
+        weighting["weights"][0][1], weighting["weights"][1][0] = "0.5", "0.4"
+    with pytest.raises(verify.NotAProofError, match=said):
+        verify_losses.check_all(json.dumps({**proof, "claims": [{"claim": "realizable"}]}))
