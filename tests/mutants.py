@@ -4,9 +4,8 @@
     python tests/mutants.py geomsolve/proof/ranges.py    every mutant of a module
 
 A mutant swaps a sign, a comparison, an ``and``, a ``min``, or changes a number.  It runs against the quick tests of the
-files that import its module (those of the room where none does); if they do not notice, against all tests of the files
-that name something of the module, slow ones too.  Each runs in a process of its own that reads the changed source in
-place of the file.  Survivors that change nothing that can be told are listed, with the reason, in ``mutants.txt``.
+files that import its module (those of the room where none does), in a process of its own that reads the changed source
+in place of the file.  Survivors that change nothing that can be told are listed, with the reason, in ``mutants.txt``.
 """
 
 from __future__ import annotations
@@ -91,18 +90,6 @@ def tests_of(path: Path) -> list[str]:
     return []
 
 
-def wider_tests_of(path: Path) -> list[str]:
-    """The test files that import something of the package that imports the module, or whatever has its name."""
-    module = path.stem
-    package = ROOT / "geomsolve"
-    users = [file for file in package.rglob("*.py") if f".{module} import" in file.read_text(encoding="utf-8")]
-    wanted = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in users]
-    words = [f"from {name} import" for name in wanted] + [module, module.replace("_", "-")]
-    files = {test: test.read_text(encoding="utf-8") for test in sorted((ROOT / "tests").glob("test_*.py"))}
-    found = [test for test, text in files.items() if test.name != "test_mutants.py" and any(w in text for w in words)]
-    return sorted({*map(str, found), *tests_of(path)})
-
-
 class Changed(importlib.machinery.SourceFileLoader):
     """Reads a module's source from memory."""
 
@@ -114,7 +101,7 @@ class Changed(importlib.machinery.SourceFileLoader):
         return compile(self.changed, self.path, "exec")
 
 
-def noticed(path: Path, source: str, tests: list[str], which: str = "not slow and not nightly") -> bool:
+def noticed(path: Path, source: str, tests: list[str]) -> bool:
     """Whether the tests fail on a mutant; in a process of its own, which loads the package anew."""
     child = os.fork()
     if not child:
@@ -133,7 +120,7 @@ def noticed(path: Path, source: str, tests: list[str], which: str = "not slow an
                 return loader and importlib.machinery.ModuleSpec(name, loader, origin=str(path))
 
         sys.meta_path.insert(0, Finder())
-        os._exit(pytest.main([*tests, "-q", "-x", "-n", "0", "-m", which, "--rootdir", str(ROOT)]))
+        os._exit(pytest.main([*tests, "-q", "-x", "-n", "0", "-m", "not slow and not nightly", "--rootdir", str(ROOT)]))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
 
 
@@ -153,9 +140,7 @@ def run(chosen: list[Path], sample: int | None, seed: int) -> tuple[int, list[st
     for path, place in some:
         line, before, after, source = mutant(path, place)
         said = f"{path.relative_to(ROOT)} | {before} | {after}"
-        if any(row.startswith(said) for row in explained) or noticed(path, source, tests_of(path)):
-            continue
-        if not noticed(path, source, wider_tests_of(path), "not nightly"):
+        if not any(row.startswith(said) for row in explained) and not noticed(path, source, tests_of(path)):
             survivors.append(f"{path.relative_to(ROOT)}:{line}: {before}  ->  {after}")
             print(survivors[-1], flush=True)
     return len(some), survivors
