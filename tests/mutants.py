@@ -4,8 +4,9 @@
     python tests/mutants.py geomsolve/proof/ranges.py    every mutant of a module
 
 A mutant swaps a sign, a comparison, an ``and``, a ``min``, or changes a number.  It runs against the quick tests of the
-files that import its module (those of the room where none does), in a process of its own that reads the changed source
-in place of the file.  Survivors that change nothing that can be told are listed, with the reason, in ``mutants.txt``.
+files that import its module (those of the room where none does) and of those in ``THROUGH``, in a process of its own
+that reads the changed source in place of the file.  Survivors that change nothing that can be told are listed, with the
+reason, in ``mutants.txt``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,37 @@ ROOMS = ("proof", "gram", "objectives")
 EXPLAINED = Path(__file__).with_suffix(".txt")
 DEFINITIONS = [str(ROOT / "tests" / "test_losses.py")]
 """Where objectives are held against the definitions of the losses."""
+THROUGH = {
+    "angular": "arcface two_sides",
+    "cross": "crossmodal two_sides",
+    "distances": "metric_losses distances",
+    "edm": "edm points realizable",
+    "expectation": "negatives",
+    "families": "capacity bounds",
+    "finite_draws": "finite_draws forms",
+    "hardness": "experiments batch_losses",
+    "levels": "levels find_levels",
+    "logit": "weince",
+    "measure": "compare compare_verdicts scan",
+    "modality_gap": "modality_gap",
+    "nonnegative": "nonnegative",
+    "orbits": "orbits certificate",
+    "own_rows": "crossmodal two_sides",
+    "packing": "capacity bounds",
+    "paired": "two_sides modality_gap",
+    "paired_states": "threshold_sides two_sides",
+    "paired_uniqueness": "two_sides uniqueness",
+    "places": "find_levels",
+    "potential": "pairwise",
+    "ranked": "realizable realizable_command structures",
+    "rebalanced": "rebalanced",
+    "structure": "structure compare dimension_limit",
+    "targets": "losses experiments",
+    "tied": "crossmodal threshold_sides",
+    "uniqueness": "uniqueness two_sides",
+}
+"""Modules that are tested through what uses them, with the names of those test files."""
+
 SECONDS = 120
 """Processor time after which a mutant that loops has been noticed."""
 
@@ -86,8 +118,9 @@ def tests_of(path: Path) -> list[str]:
     for wanted in (f"{module} import", f"{module.rsplit('.', 1)[0]}."):
         chosen = [str(test) for test, text in files.items() if f"from {wanted}" in text]
         if chosen:
-            return sorted({*chosen, *DEFINITIONS} if "objectives" in path.parts else chosen)
-    return []
+            break
+    chosen += [str(ROOT / "tests" / f"test_{name}.py") for name in THROUGH.get(path.stem, "").split()]
+    return sorted({*chosen, *DEFINITIONS} if "objectives" in path.parts else {*chosen})
 
 
 class Changed(importlib.machinery.SourceFileLoader):
