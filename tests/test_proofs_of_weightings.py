@@ -9,21 +9,11 @@ import random
 import numpy as np
 import pytest
 from test_proofs import expanded, made_false
+from test_proofs_of_batches import holds, rejected
 
 pytest.importorskip("flint")
 
 from geomsolve import verify, verify_losses
-
-
-def holds(proof) -> bool:
-    return all(outcome[1] for outcome in verify_losses.check_all(json.dumps(proof)))
-
-
-def rejected(proof) -> bool:
-    try:
-        return not holds(proof)
-    except (verify.NotAProofError, ArithmeticError, ValueError):
-        return True
 
 
 def weights_of(proof):
