@@ -125,7 +125,9 @@ def verdict(data: Any, claim: str, given: Any = None) -> Outcome:
     """Whether unit vectors have all cosines T, or what the least loss is."""
     if claim in ("value", "bound", "unique"):
         return verify.optimum(data, claim, given or "0", Weighted)
-    T, rest = wanted(_entry(data, "question", dict, ASKS))
+    question = _entry(data, "question", dict, ASKS)
+    Weighted(question)  # all that it says makes sense
+    T, rest = wanted(question)
     if claim == "realizable":
         said = "some unit vectors have exactly the cosines asked for"
         if rest is not None and rest >= 0:
