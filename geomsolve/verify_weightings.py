@@ -36,7 +36,8 @@ def logarithms(question: Any) -> Balls:
     if name == "custom":
         _need("labels" not in question, "labels: a matrix takes none")
         rows = [_numbers({"weights": row}, "weights") for row in _entry(given, "weights", list)]
-        _need(rows and all(len(row) == len(rows) for row in rows), "weights: wanted a square matrix")
+        fits = 1 <= len(rows) <= verify.MOST_ORBITS and all(len(row) == len(rows) for row in rows)
+        _need(fits, f"weights: wanted a square matrix, of up to {verify.MOST_ORBITS} rows")
         _need([*map(list, zip(*rows, strict=True))] == rows, "weights: wanted a symmetric matrix")
         _need(all(w > 0 for row in rows for w in row), "weights: wanted numbers above 0")
         return [[_ball(w).log() for w in row] for row in rows]

@@ -156,3 +156,12 @@ def test_what_is_no_such_weighting_is_refused(said):
         weighting["weights"][0][1], weighting["weights"][1][0] = "0.5", "0.4"
     with pytest.raises(verify.NotAProofError, match=said):
         verify_losses.check_all(json.dumps({**proof, "claims": [{"claim": "realizable"}]}))
+
+
+@pytest.mark.parametrize("sizes", [None, [1], [1, 0], ["x", 1]])
+def test_a_verdict_with_sizes_that_make_no_sense_is_refused(sizes):
+    question = {"weighting": {"name": "soft-supcon", "epsilon": "0.5"}, "labels": [["0"], ["1"]], "temperature": "1"}
+    proof = {"format": verify_losses.LOSSES, "kind": "weighting", "claims": [{"claim": "realizable"}]}
+    assert holds({**proof, "question": {**question, "sizes": [1, 2]}})
+    with pytest.raises(verify.NotAProofError, match="size"):
+        verify_losses.check_all(json.dumps({**proof, "question": {**question} | ({"sizes": sizes} if sizes else {})}))
