@@ -482,3 +482,37 @@ def test_series_at_faint_nodes_are_the_exponentials(temperature, rng):
         np.testing.assert_allclose(short.second(weights)[drawn], whole.second(weights)[drawn], rtol=1e-11)
         grams = [terms.T @ terms for terms in (short.terms(weights)[:, drawn], whole.terms(weights)[:, drawn])]
         np.testing.assert_allclose(*grams, rtol=1e-10)
+
+
+@pytest.mark.parametrize("beta", [0.5, 3.0])
+def test_hard_negatives_by_their_definition(beta):
+    """Each negative weighted by e^{beta c} against the mean of these; its curvature by differences of the slope."""
+    from geomsolve.objectives.hardness import HardNegatives
+
+    p, t = np.array([0.5, 0.3, 0.2]), 0.7
+    orbits = Orbits.trivial(p)
+    chance, own = orbits.others * p, p
+    found = HardNegatives(orbits, chance, own, t, beta)
+    rng = np.random.default_rng(0)
+    cosines = np.eye(3) + (1 - np.eye(3)) * rng.uniform(-0.9, 0.9, (3, 3))
+    value = 0.0
+    for a in range(3):
+        draw = [cosines[a, b] if b != a else 1.0 for b in range(3)]
+        weight = np.exp(beta * (np.array(draw) - 1))
+        value += p[a] * np.log((p * weight * np.exp((np.array(draw) - 1) / t)).sum() / (p * weight).sum())
+    assert found.value(cosines) == pytest.approx(value, abs=1e-12)
+    change, step = (1 - np.eye(3)) * rng.standard_normal((3, 3)), 1e-5
+    ahead, behind = (found.gradient(cosines + sign * step * change) for sign in (1, -1))
+    assert found.curvature(cosines)(change) == pytest.approx((ahead - behind) / (2 * step), abs=1e-8)
+
+
+def test_quotients_of_intervals_hold_every_quotient():
+    from geomsolve.objectives.enclosures import Enclosure
+
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        (a, b), (c, d) = np.sort(rng.uniform(-2, 2, 2)), np.sort(rng.uniform(0.1, 3, 2) * rng.choice([-1, 1]))
+        found = Enclosure.of(np.float64(a), np.float64(b)) / Enclosure.of(np.float64(c), np.float64(d))
+        ends = [x / y for x in (a, b) for y in (c, d)]
+        assert min(ends) - 1e-12 < found.low <= min(ends)
+        assert max(ends) <= found.high < max(ends) + 1e-12
