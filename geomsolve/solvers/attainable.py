@@ -145,7 +145,9 @@ def gap_range(
     ends, exact = [], True
     for sign in (-1.0, 1.0):
         program = Program.of(cp, paired, cross, None if loose else 0.0)
-        lengths = [program.total[short == 0] == n[short == 0]]
+        lengths = []
+        if not short.all():  # older releases of cvxpy take no empty constraint
+            lengths.append(program.total[short == 0] == n[short == 0])
         if short.any():
             lengths.append(program.total[short > 0] <= n[short > 0])
         square = cp.sum(cp.multiply(np.outer(w, w), program.quotient))
