@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -296,11 +297,8 @@ def geometry(data: Any, claim: str, groups: Any, rank: Any = None, *, made: Any 
     bounded from below by pivots.
     """
     q = made(_entry(data, "question", dict, made.asks))
-    C, mu, n = (
-        verify.point_of(q, data)[0],
-        [_ball(x) for x in _numbers(_entry(data, "dual", dict), "mu", len(q.p))],
-        q.sizes,
-    )
+    C, n = verify.point_of(q, data)[0], q.sizes
+    mu = [_ball(x) for x in _numbers(_entry(data, "dual", dict), "mu", len(q.p))]
     fits = type(groups) is list and all(
         type(group) is list and all(type(g) is int and g in q.m for g in group) for group in groups
     )
@@ -363,14 +361,8 @@ def of_optimum(data: Any, claim: str, *given: Any, made: Any = Further) -> Outco
     return verify.optimum(data, claim, given[0] if given else "0", made)
 
 
-OPTIMUM = {
-    "value": "at_most",
-    "bound": "at_least",
-    "collapsed": "",
-    "unique": "",
-    "groups": "groups",
-    "rank": "groups rank",
-}
+OPTIMUM = {"value": "at_most", "bound": "at_least", "collapsed": "", "unique": "", "groups": "groups"}
+OPTIMUM |= {"rank": "groups rank"}
 KINDS_TOO: verify.Kinds = {
     "optimum": (of_optimum, OPTIMUM),
     "threshold": (partial(verify.threshold, made=Further), verify.KINDS["threshold"][1]),
@@ -385,14 +377,19 @@ def check_all(text: str | bytes, more: dict[str, verify.Kinds] | None = None) ->
         data = json.loads(text, object_pairs_hook=_once) if len(text) <= verify.MOST_BYTES else None
     except (ValueError, RecursionError):
         data = None
-    if not isinstance(data, dict) or "further" not in data:
-        return verify.check(text, {verify.FORMAT: verify.KINDS, FURTHER: KINDS_TOO, **(more or {})})
-    known = {verify.FORMAT: KINDS_TOO, FURTHER: KINDS_TOO, **(more or {})}
-    claims = _entry(data, "claims", list) + _entry(data, "further", list)
-    return verify.check(json.dumps({**data, "claims": claims}), known)
+    known = {verify.FORMAT: verify.KINDS, FURTHER: KINDS_TOO, **(more or {})}
+    if isinstance(data, dict) and "further" in data:
+        known[verify.FORMAT] = KINDS_TOO
+        text = json.dumps({**data, "claims": _entry(data, "claims", list) + _entry(data, "further", list)})
+    return verify.check(text, known)
+
+
+def main(by: Callable[[bytes], list[Outcome]]) -> None:
+    """Check the files that are named, and exit."""
+    results = [(path, *verify.verify(path, by)) for path in sys.argv[1:]]
+    sys.stdout.writelines(f"{verify.told(path, wrong, outcomes)}\n" for path, _, wrong, outcomes in results)
+    sys.exit(max((code for _, code, _, _ in results), default=2))
 
 
 if __name__ == "__main__":
-    results = [(path, *verify.verify(path, check_all)) for path in sys.argv[1:]]
-    sys.stdout.writelines(f"{verify.told(path, wrong, outcomes)}\n" for path, _, wrong, outcomes in results)
-    sys.exit(max((code for _, code, _, _ in results), default=2))
+    main(check_all)

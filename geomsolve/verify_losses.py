@@ -11,17 +11,15 @@ distances, and about weightings of labels, with the other files called ``verify`
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
-from itertools import combinations
 from math import comb
 from typing import Any
 
 from geomsolve import verify, verify_further, verify_weightings
-from geomsolve.verify import Balls, Classes, Outcome, _ball, _dot, _entry, _need, _number
+from geomsolve.verify import Balls, Classes, Outcome, _ball, _dot, _entry, _need, _number, _numbers
 from geomsolve.verify_further import Further
 
 LOSSES = "geomsolve-proof/3"
@@ -37,7 +35,9 @@ MORE |= {"lifted-structure": "neg_distance negatives sampling"}
 MORE |= {"contrastive-distance": "neg_distance squared sampling"}
 """The parameters that each loss takes."""
 
+AVERAGED = ("multi-similarity", "nt-xent")
 Row = tuple[Any, int, int, tuple[tuple[int, Any], ...]]  # mass, constant, orbit of the anchor, others by orbit
+Listing = Iterator[tuple[Any, int, int, dict[int, Any]]]  # mass, constant, class of the anchor, how much of each class
 
 
 def needed(loss: dict[str, Any]) -> bool:
@@ -54,13 +54,17 @@ def one_view(loss: dict[str, Any]) -> bool:
 
 def too_many(loss: dict[str, Any], classes: int) -> bool:
     """Whether a loss, as a proof states it, is of more batches of so many classes than are listed."""
-    batch = int(Fraction(loss.get("batch", 1)))
-    if loss["name"] == "bcl" and "batch" in loss:
-        return classes > MOST_CLASSES
-    if loss["name"] == "n-pair" and "negatives" in loss:
-        return comb(classes, int(Fraction(loss["negatives"])) + 1) > MOST_BATCHES
+    if loss["name"] == "bcl":
+        return "batch" in loss and classes > MOST_CLASSES
+    if loss["name"] == "n-pair":
+        return "negatives" in loss and ways("n-pair", int(Fraction(loss["negatives"])) + 1, classes) > MOST_BATCHES
     listed = loss.get("replacement") == "no" or loss.get("expectation") == "exact"
-    return listed and comb(batch + classes - 1, classes - 1) > MOST_BATCHES
+    return listed and ways(loss["name"], int(Fraction(loss["batch"])), classes) > MOST_BATCHES
+
+
+def ways(name: str, size: int, classes: int) -> int:
+    """How many batches of so many samples there may be: each class once in those of n-pair, else any number of each."""
+    return comb(classes, size) if name == "n-pair" else comb(size + classes - 1, classes - 1)
 
 
 def compositions(total: int, most: list[int]) -> Iterator[tuple[int, ...]]:
@@ -75,7 +79,7 @@ def compositions(total: int, most: list[int]) -> Iterator[tuple[int, ...]]:
 
 
 class Batches(Further):
-    """The losses of this file; ``rows`` of ``verify.py`` is not used by them."""
+    """The losses of this file, as rows (``listed``), as means (``averaged``) or ``distant``; and all others."""
 
     takes = MORE
 
@@ -134,8 +138,8 @@ class Batches(Further):
             together[constant, self.kinds[a], tuple(sorted(others.items()))] += mass
         return [(mass, *key) for key, mass in together.items()]
 
-    def listing(self) -> Iterator[tuple[Fraction, int, int, dict[int, Any]]]:
-        """Mass, constant, class of the anchor, and how much of each class there is, anchor's and others'."""
+    def listing(self) -> Listing:
+        """One entry for each anchor in each batch, alike or not."""
         if "batches" in self.loss:
             yield from self.fixed()
         elif self.name == "bcl":
@@ -143,18 +147,13 @@ class Batches(Further):
         else:
             yield from self.drawn_batches()
 
-    def fixed(self) -> Iterator[tuple[Fraction, int, int, dict[int, Any]]]:
+    def fixed(self) -> Listing:
         """SupCon on batches that always hold the same classes: log(1 + sum over b in it of (q_b / q_a) e^t)."""
-        groups, each = _entry(self.loss, "batches", list), self.loss.get("batch_weights")
-        weight = (
-            [_number(x, "batch_weights") for x in _entry({"w": each}, "w", list)]
-            if each is not None
-            else [1] * len(groups)
-        )
-        _need(
-            {*self.loss} <= {"name", "temperature", "batches", "batch_weights"}, "fixed batches: nothing else is taken"
-        )
-        _need(len(weight) == len(groups) and all(w > 0 for w in weight), "batch_weights: wanted one above 0 for each")
+        groups, taken = _entry(self.loss, "batches", list), {"name", "temperature", "batches", "batch_weights"}
+        _need({*self.loss} <= taken, "fixed batches: nothing else is taken")
+        given = self.loss.get("batch_weights", ["1"] * len(groups))
+        weight = _numbers({"batch_weights": given}, "batch_weights", len(groups))
+        _need(all(w > 0 for w in weight), "batch_weights: wanted one above 0 for each")
         _need(groups and all(n == 1 for n in self.sizes), "batches: wanted some, and every class a kind of its own")
         for group, w in zip(groups, weight, strict=True):
             fits = type(group) is list and all(type(a) is int and 1 <= a <= self.count for a in group)
@@ -163,27 +162,28 @@ class Batches(Further):
             for a in q:
                 yield w * q[a] / (sum(q.values()) * sum(weight)), 1, a, {b: y / q[a] for b, y in q.items()}
 
-    def drawn_batches(self) -> Iterator[tuple[Fraction, int, int, dict[int, Any]]]:
+    def drawn_batches(self) -> Listing:
         """Batches drawn from all samples: of supcon and n-pair the mean over anchors, of nt-xent over pairs."""
-        pairs, once = self.name == "nt-xent", self.name == "n-pair"
+        pairs, once, arb = self.name == "nt-xent", self.name == "n-pair", verify.flint.arb
         size = self.whole("negatives", "0") + 1 if once else self.whole("batch", "0")
-        few = comb(self.count, size) if once else comb(size + self.count - 1, self.count - 1)
+        few = ways(self.name, size, self.count)
         _need(size > 1 and 0 < few <= MOST_BATCHES, f"batch: {few:,} ways to draw it, wanted 1 to {MOST_BATCHES:,}")
         held = [1] * self.count if once else [size] * self.count
         if self.finite:
             held = [self.counts()[g] for g in self.kinds]
+            _need(sum(held) < 2**63, "weight: too many samples")
             _need(size <= sum(held), "batch: larger than all samples together")
-        views, ways = 1 if once else self.views, comb(sum(held), size)
+        if self.finite or once:
+            chances = [[arb.bin_uiui(n, k) for k in range(min(n, size) + 1)] for n in held]
+            front = 1 / arb.bin_uiui(sum(held), size)
+        else:
+            chances = [[_ball(self.p[g]) ** k / arb.fac_ui(k) for k in range(size + 1)] for g in self.kinds]
+            front = arb.fac_ui(size)
+        views = 1 if once else self.views
         for numbers in compositions(size, held):
-            chance = Fraction(1)
-            if self.finite or once:
-                for n, most in zip(numbers, held, strict=True):
-                    chance *= comb(most, n)
-                chance /= ways
-            else:
-                left = size
-                for n, g in zip(numbers, self.kinds, strict=True):
-                    chance, left = chance * comb(left, n) * self.p[g] ** n, left - n
+            chance = front
+            for n, table in zip(numbers, chances, strict=True):
+                chance *= table[n]
             there = {a: views * n for a, n in enumerate(numbers) if n}
             whole = sum(m * (m - 1) for m in there.values())
             for a, m in there.items():
@@ -192,21 +192,24 @@ class Batches(Further):
                 elif not pairs and (m > 1 or once):
                     yield chance * numbers[a] / size, 1 if once else m - 1, a, there
 
-    def present(self) -> Iterator[tuple[Fraction, int, int, dict[int, Any]]]:
-        """BCL in random batches: a class that is there counts once.  By inclusion and exclusion over the classes."""
+    def present(self) -> Listing:
+        """BCL in random batches: a class that is there counts once.  The chance that just the classes of a set are
+        there follows from those that no others are, by inclusion and exclusion."""
         draws = self.whole("batch", "0") - 1
         _need(draws > 0 and self.count <= MOST_CLASSES, f"batch: wanted 2 or more, and at most {MOST_CLASSES} classes")
-        shares = [self.p[g] for g in self.kinds]
-        for a in range(self.count):
+        for g in self.m:
+            a, own = self.kinds.index(g), _ball(self.p[g])
             others = [b for b in range(self.count) if b != a]
-            for some in (x for size in range(len(others) + 1) for x in combinations(others, size)):
-                chance = Fraction(0)
-                for inner in (x for size in range(len(some) + 1) for x in combinations(some, size)):
-                    share = sum((shares[b] for b in inner), Fraction(0))
-                    here = (share + shares[a]) ** draws - (share**draws if self.views == 1 else 0)
-                    chance += (-1) ** (len(some) - len(inner)) * here
-                if chance:
-                    yield shares[a] * chance, 1, a, dict.fromkeys(some, 1)
+            shares = [_ball(0)]  # of each set of others, in the order of binary numbers
+            for b in others:
+                shares += [share + _ball(self.p[self.kinds[b]]) for share in shares]
+            chance = [(x + own) ** draws - (x**draws if self.views == 1 else 0) for x in shares]
+            for i in range(len(others)):
+                for some in (j for j in range(len(chance)) if j >> i & 1):
+                    chance[some] -= chance[some ^ 1 << i]
+            for some, likely in enumerate(chance):
+                there = {b: 1 for i, b in enumerate(others) if some >> i & 1}
+                yield self.sizes[g] * own * likely, 1, a, there
 
     # means over draws
 
@@ -226,28 +229,32 @@ class Batches(Further):
             return [(mass, self, 1, views, k, 0) for mass, k in both if k > 0 and any(mass)]
         _need(not self.changed, "one view is compared as it stands")
         k, loss = size - 1, {"name": "dcl", "temperature": self.loss["temperature"], "sampling": "supervised"}
-        others = Classes(
-            {
-                "loss": loss,
-                "classes": [{"size": n, "weight": str(w)} for n, w in zip(self.sizes, self.weights, strict=True)],
-            }
-        )
-        return [(self.p, self, 0, 1, k, 1), ([-p * (1 - p) ** k for p in self.p], others, 0, 1, k, 1)]
+        alike = [{"size": n, "weight": str(w)} for n, w in zip(self.sizes, self.weights, strict=True)]
+        none = [-_ball(p) * (1 - _ball(p)) ** k for p in self.p]
+        return [(self.p, self, 0, 1, k, 1), (none, Classes({"loss": loss, "classes": alike}), 0, 1, k, 1)]
 
     # the losses
+
+    def exponentials(self, C: Balls) -> Balls:
+        """e^t, and 0 where there is no such pair."""
+        scale = _ball(self.scale)
+        return [
+            [((c - 1) * scale).exp() if self.others[g][h] else _ball(0) for h, c in enumerate(C[g])] for g in self.m
+        ]
 
     def terms(self, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
         if self.distant:
             return self.by_distance(C, shares)
         scale, value = _ball(self.scale), _ball(0)
         slope = [[_ball(0) for _ in self.m] for _ in self.m]
-        x = [[((c - 1) * scale).exp() if self.others[g][h] else _ball(0) for h, c in enumerate(C[g])] for g in self.m]
+        x = self.exponentials(C)
         if self.listed is not None:
             for mass, constant, g, others in self.listed:
                 total = _ball(constant) + sum(_ball(n) * x[g][h] for h, n in others)
                 value += _ball(mass) * total.log()
                 for h, n in others:
-                    slope[g][h] += _ball(mass * n) * x[g][h] * scale / (total * self.sizes[g] * self.others[g][h])
+                    share = _ball(mass) * _ball(n) * x[g][h] / (total * self.sizes[g] * self.others[g][h])
+                    slope[g][h] += share * scale
             return value, value, slope
         if self.averaged is None:
             return super().terms(C, shares)
@@ -289,13 +296,13 @@ class Batches(Further):
         if self.distant or (self.averaged and one_view(self.loss)):
             return none
         scale = _ball(self.scale)
-        x = [[((c - 1) * scale).exp() if self.others[g][h] else _ball(0) for h, c in enumerate(C[g])] for g in self.m]
+        x = self.exponentials(C)
         if self.listed is not None:
             for mass, constant, g, others in self.listed:
                 total = _ball(constant) + sum(_ball(n) * x[g][h] for h, n in others)
                 for h, n in others:
-                    share = _ball(mass * n) * x[g][h] / (self.sizes[g] * self.others[g][h])
-                    none[g][h] += share * scale**2 * constant / total**2
+                    share = _ball(mass) * _ball(n) * x[g][h] / (total * self.sizes[g] * self.others[g][h])
+                    none[g][h] += share * scale**2 * constant / total
             return none
         if self.averaged is None:
             return super().bend(C)
@@ -319,7 +326,7 @@ class Batches(Further):
             return super().strictly_convex()
         if self.averaged is not None:
             return bool(self.averaged) and (not one_view(self.loss) or self.averaged[0][4] > 1)
-        meet = {(g, h) for _, _, g, others in self.listed or () for h, _ in others}
+        meet = {(g, h) for mass, _, g, others in self.listed or () for h, _ in others if _ball(mass) > 0}
         return all(not self.others[g][h] or (g, h) in meet or (h, g) in meet for g in self.m for h in self.m)
 
     @property
@@ -327,19 +334,17 @@ class Batches(Further):
         return self.listed is None and self.averaged is None and super().blind
 
 
-AVERAGED = ("multi-similarity", "nt-xent")
 KINDS: verify.Kinds = {
     "optimum": (partial(verify_further.of_optimum, made=Batches), verify_further.OPTIMUM),
     "threshold": (partial(verify.threshold, made=Batches), verify.KINDS["threshold"][1]),
+    **verify_weightings.KINDS,
 }
 
 
 def check_all(text: str | bytes) -> list[Outcome]:
     """All claims of a proof of any format."""
-    return verify_further.check_all(text, {LOSSES: {**KINDS, **verify_weightings.KINDS}})
+    return verify_further.check_all(text, {LOSSES: KINDS})
 
 
 if __name__ == "__main__":
-    results = [(path, *verify.verify(path, check_all)) for path in sys.argv[1:]]
-    sys.stdout.writelines(f"{verify.told(path, wrong, outcomes)}\n" for path, _, wrong, outcomes in results)
-    sys.exit(max((code for _, code, _, _ in results), default=2))
+    verify_further.main(check_all)

@@ -110,15 +110,13 @@ class Weighted(Classes):
         return True  # the constant in every logarithm is above 0, and every pair is in one
 
 
-def wanted(question: Any) -> tuple[Balls, Any]:
+def wanted(q: Weighted, weighting: dict[str, Any]) -> tuple[Balls, Any]:
     """T between distinct labels, and 1 - r of X-CLR, None for others; all self weights have to be the same."""
-    logs, t = logarithms(question), _number(question.get("temperature"), "temperature")
-    _need(t > 0, "temperature: wanted a number above 0")
-    given = question["weighting"].get("weights")
+    given, softness = weighting.get("weights"), weighting.get("target_temperature")
     same = given is None or len({_number(row[i], "weights") for i, row in enumerate(given)}) == 1
     _need(same, "weights: those of samples with themselves differ, so that there is no such matrix")
-    m, softness = range(len(logs)), question["weighting"].get("target_temperature")
-    T = [[_ball(1) if i == j else 1 + _ball(t) * (logs[i][j] - logs[0][0]) for j in m] for i in m]
+    t, logs = 1 / q.scale, q.logs
+    T = [[_ball(1) if i == j else 1 + _ball(t) * (logs[i][j] - logs[0][0]) for j in q.m] for i in q.m]
     return T, None if softness is None else 1 - t / _number(softness, "target_temperature")
 
 
@@ -127,8 +125,7 @@ def verdict(data: Any, claim: str, given: Any = None) -> Outcome:
     if claim in ("value", "bound", "unique"):
         return verify.optimum(data, claim, given or "0", Weighted)
     question = _entry(data, "question", dict, ASKS)
-    Weighted(question)  # all that it says makes sense
-    T, rest = wanted(question)
+    T, rest = wanted(Weighted(question), question["weighting"])
     if claim == "realizable":
         said = "some unit vectors have exactly the cosines asked for"
         if rest is not None and rest >= 0:

@@ -303,6 +303,58 @@ def test_what_would_not_be_convex_or_not_end_is_refused(said):
         verify_further.check_all(json.dumps(proof))
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--loss", "nt-xent", "--batch", 256),
+        ("--loss", "nt-xent", "--batch", 4),
+        ("--loss", "nt-xent", "--batch", 4, "--digits", 20),
+        ("--batch", 8, "--replacement", "no"),
+        ("--batch", 8, "--replacement", "no", "-t", 0.8, "--over", "batch"),
+    ],
+    ids=lambda args: " ".join(map(str, args)),
+)
+def test_thresholds_of_batches_are_enclosed(run, tmp_path, args):
+    """A proof says which mean over batches it is about: beyond 20,000 batches that of pairs, not of batches."""
+    path = tmp_path / "p.json"
+    done = run("threshold", "--counts", "90,5,5", *args, "--json", "--proof", path)
+    assert done.code == 0, done.stderr
+    proof = json.loads(path.read_text())
+    assert holds(proof)
+    claim = proof["claims"][0]
+    if "--over" in args:
+        assert (claim["low"], claim["high"], claim["collapsed"]) == ("4", "5", "below")
+    else:
+        value = done.json["threshold"]["value"]
+        assert float(claim["low"]) - 1e-12 <= value <= float(claim["high"]) + 1e-12
+
+
+def test_a_threshold_over_too_many_batches_has_no_proof(run, tmp_path):
+    done = run(
+        *("threshold", "--counts", "900,50,40,30,20,20,5", "--batch", 16, "--replacement", "no"),
+        *("--proof", tmp_path / "p.json"),
+    )
+    assert (done.code, done.stdout) == (2, "")
+    assert "too many batches to list" in done.stderr
+
+
+def test_two_samples_of_one_view_say_nothing_of_the_geometry():
+    """An anchor with its one positive has no negative: F is 0 everywhere, and no optimum is the only one."""
+    classes = [{"size": 1, "weight": w} for w in ("6", "3", "2")]
+    loss = {"name": "bcl", "temperature": "1", "batch": "2", "views": "1"}
+    proof = {
+        "format": verify_losses.LOSSES,
+        "kind": "optimum",
+        "question": {"loss": loss, "classes": classes},
+        "point": {"centroids": [["1", "0"], ["0", "1"], ["-1", "0"]], "spread": ["0"] * 3},
+        "dual": {"mu": ["1"] * 3},
+        "claims": [{"claim": "unique"}],
+    }
+    assert not holds(proof)
+    proof["question"]["loss"] = {**loss, "batch": "1000000000"}
+    assert holds(proof)
+
+
 def test_too_many_batches_are_said_when_the_proof_is_asked_for(run, tmp_path):
     done = run(
         *("imbalance", "--counts", "50,40,30,20,10,5", "--batch", 64, "--replacement", "no"),

@@ -15,7 +15,7 @@ from typing import Any
 from geomsolve import verify
 from geomsolve.analyses.elimination import eliminate
 from geomsolve.errors import InputError
-from geomsolve.verify_further import Further
+from geomsolve.verify_losses import Batches
 
 SPARE = 20
 """Digits of a direction beyond those of the threshold."""
@@ -35,7 +35,7 @@ def enclose(question: dict[str, Any], low: Decimal, high: Decimal, *, above: boo
     unit = 10**digits
 
     def collapsed(x: int) -> bool:
-        q, signs = verify.along(question, Fraction(x, unit), Further)
+        q, signs = verify.along(question, Fraction(x, unit), Batches)
         found = verify.positive(q, *verify.collapsed(q, signs), 0)
         if found is None:
             raise InputError("a threshold cannot be told apart in so many digits; ask for fewer", field="digits")
@@ -53,7 +53,7 @@ def enclose(question: dict[str, Any], low: Decimal, high: Decimal, *, above: boo
 
 def downhill(question: dict[str, Any], x: Fraction, digits: int) -> Any:
     """One number an orbit with a negative form, ``digits`` of them, or the orbit within which S is negative."""
-    q, signs = verify.along(question, x, Further)
+    q, signs = verify.along(question, x, Batches)
     D, mu = verify.collapsed(q, signs)
     for g in q.m:
         if q.sizes[g] > 1 and mu[g] < D[g][g]:

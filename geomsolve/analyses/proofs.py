@@ -100,21 +100,31 @@ def as_text(proof: dict[str, Any]) -> str:
     loss, classes = proof["question"].get("loss"), proof["question"].get("classes", [{}])
     known = loss is None or {*loss} <= {"name", *verify.TAKES.get(loss["name"], "").split()}
     named = loss is None or (loss["name"] in verify.TAKES and not {"anchor", "compared"} & {*classes[0]})
-    core = known and named and proof["kind"] in verify.KINDS
-    further = verify_losses.LOSSES if of_batches(proof) else verify_further.FURTHER
-    head = {
-        "format": verify.FORMAT if core and not of_batches(proof) else further,
-        "written_by": f"geomsolve {__version__}",
-    }
+    form = format_beyond(proof)
+    if known and named and proof["kind"] in verify.KINDS and form == verify_further.FURTHER:
+        form = verify.FORMAT
+    head = {"format": form, "written_by": f"geomsolve {__version__}"}
     return json.dumps({**head, **proof}, indent=1, ensure_ascii=False) + "\n"
 
 
-def of_batches(proof: dict[str, Any]) -> bool:
-    """Whether only ``verify_losses.py`` knows what a proof is about."""
-    loss = proof["question"].get("loss")
-    if proof["kind"] == "weighting":
-        return True
-    return loss is not None and proof["kind"] in verify_losses.KINDS and verify_losses.needed(loss)
+def format_beyond(proof: dict[str, Any]) -> str:
+    """The first format beyond that of ``verify.py`` which knows what a proof is about."""
+    kind, loss = proof["kind"], proof["question"].get("loss")
+    listed = kind in verify_losses.KINDS and (loss is None or verify_losses.needed(loss))
+    return verify_losses.LOSSES if listed else verify_further.FURTHER
+
+
+def complete(stated: dict[str, Any], objective: Objective, orbits: Orbits) -> None:
+    """Add to a loss as ``stated`` which mean over batches it is, where there are two.
+
+    Raises :class:`InputError` where there are more batches than a check lists.
+    """
+    if objective.expectation:
+        stated["expectation"] = objective.expectation
+    if verify_losses.too_many(stated, orbits.n_classes):
+        raise InputError(
+            "there are too many batches to list, so that no proof is written; leave this out", field="proof"
+        )
 
 
 def classes_of(
@@ -184,12 +194,7 @@ def proof_at(problem: ClassProblem, loss: Loss, known: Orbits, found: Found) -> 
     """The proof that a geometry of ``known`` orbits is optimal."""
     classes, orbits, stated = classes_of(problem, known, known_loss(loss))
     objective = loss.objective(orbits)
-    if objective.expectation:
-        stated["expectation"] = objective.expectation
-    if verify_losses.too_many(stated, orbits.n_classes):
-        raise InputError(
-            "there are too many batches to list, so that no proof is written; leave this out", field="proof"
-        )
+    complete(stated, objective, orbits)
     cosines = known.expand(found.cosines, orbits)
     groups = groups_of(found, objective, orbits)
     if groups:
@@ -264,8 +269,7 @@ def further_claims(proof: dict[str, Any], groups: Merger, rank: int) -> list[dic
     listed = [list(group) for group in groups]
     claims: list[dict[str, Any]] = [{"claim": "groups", "groups": listed}] if groups else []
     claims.append({"claim": "rank", "groups": listed, "rank": rank})
-    form = verify_losses.LOSSES if of_batches(proof) else verify_further.FURTHER
-    found = verify_losses.check_all(json.dumps({"format": form, **proof, "claims": claims}))
+    found = verify_losses.check_all(json.dumps({"format": format_beyond(proof), **proof, "claims": claims}))
     return [claim for claim, outcome in zip(claims, found, strict=True) if outcome[1]]
 
 
@@ -286,8 +290,11 @@ def of_threshold(report: ThresholdReport, problem: Threshold, digits: int) -> di
     stated = known_loss(loss)
     path = path_over(problem.over, loss, Classes(problem.proportions, problem.class_counts))
     value = float(report.threshold["value"])
-    orbits = path.at(odds(path, value))[1]
+    objective, orbits = path.at(odds(path, value))
     classes, orbits, stated = classes_of(problem, orbits, stated)
+    if problem.over in stated and path.whole:
+        stated[problem.over] = str(int(value) + 1)  # there are most batches at the upper end
+    complete(stated, objective, orbits)
     stated.pop(problem.over, None)
     if not has_majority(orbits):
         raise InputError("several classes are the largest; a proof needs one", field="proof")

@@ -44,7 +44,7 @@ def of_weighting(report: RealizableReport, problem: Realizable, weighting: Weigh
         raise InputError(f"{m:,} distinct labels are too many to check; a proof is of {MOST_LABELS}", field="proof")
     question: dict[str, Any] = {"weighting": {"name": weighting.name, **{key: _plain(x) for key, x in stated.items()}}}
     if target.labels is not None:
-        question["labels"] = [[exact(x) for x in row] for row in target.labels.tolist()]
+        question["labels"] = _plain(target.labels)
     question |= {"sizes": target.orbits.sizes.tolist(), "temperature": exact(problem.temperature)}
     cosines = target.orbits.nearest_gram(report.attained)
     centroids, spread = target.orbits.factor(cosines)

@@ -23,7 +23,7 @@ import numpy as np
 
 from geomsolve.gram.types import BoolArray, FloatArray
 from geomsolve.objectives.base import Curvature, Minorant, Objective, RowCurvature
-from geomsolve.objectives.pairs import LEAST_SHARE, entrywise
+from geomsolve.objectives.pairs import LEAST_SHARE, entrywise, part_of
 
 NEAREST = 1e-10
 """1 - C below which the distance is continued by its tangent: a 70,000th of the radius."""
@@ -88,8 +88,7 @@ class DistanceHinge(Objective):
     def shares(self, cosines: FloatArray, slope: FloatArray) -> FloatArray | None:
         if self.power == 2:
             return None
-        steepest = self.mass * self._short(cosines)[1].slope
-        return np.clip(np.divide(slope, steepest, out=np.zeros_like(slope), where=steepest > 0), 0.0, 1.0)
+        return part_of(self.mass * self._short(cosines)[1].slope, slope)
 
     def smoothed(self, width: float, slopes: FloatArray | None = None) -> Objective | None:
         """A width in cosine is one of width / M in distance at the kink, where slopes are theta mass / M."""

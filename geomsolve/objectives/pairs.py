@@ -36,6 +36,11 @@ def entrywise(own: FloatArray) -> Curvature:
     return RowCurvature(own, np.zeros((0, *own.shape)))
 
 
+def part_of(steepest: FloatArray, slope: FloatArray) -> FloatArray:
+    """Which part of the steepest slope of each hinge a ``slope`` is, within [0, 1]; 0 where there is none."""
+    return np.clip(np.divide(slope, steepest, out=np.zeros_like(slope), where=steepest > 0), 0.0, 1.0)
+
+
 class Hinge(Objective):
     """F = sum_gh pair_mass_gh max(C_gh - knee, 0): convex, with a kink at the knee unless no cosine lies below it."""
 
@@ -58,7 +63,7 @@ class Hinge(Objective):
         return Minorant(float(np.sum(slope * (cosines - self.knee))), slope)
 
     def shares(self, cosines: FloatArray, slope: FloatArray) -> FloatArray:
-        return np.clip(np.divide(slope, self.mass, out=np.zeros_like(slope), where=self.mass > 0), 0.0, 1.0)
+        return part_of(self.mass, slope)
 
     def smoothed(self, width: float, slopes: FloatArray | None = None) -> Objective | None:
         if self.smooth:
