@@ -15,7 +15,7 @@ from geomsolve import InputError, solve
 from geomsolve.analyses.expectation import misses
 from geomsolve.batch.gather import gather
 from geomsolve.batch.rows import row_of
-from geomsolve.batch.table import Table
+from geomsolve.batch.table import Sheet
 from geomsolve.losses import REGISTRY
 from geomsolve.questions.base import keys
 from geomsolve.questions.documents import content_hash, read_entries
@@ -510,9 +510,9 @@ def survives(data: bytes, base: Path = Path("/nonexistent")) -> None:
         row = row_of(entry, None)
         assert len(to_json(row).splitlines()) == 1
         assert json.loads(to_json(row).encode()) is not None
-        table = Table()
-        table.add(0, row)
-        table.to_csv()
+        sheet = Sheet()
+        sheet.add(0, row)
+        sheet.to_csv()
 
 
 MISPLACED = [

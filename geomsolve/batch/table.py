@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import pickle
 import re
-import zlib
 from typing import Any
+
+from geomsolve.reading.packed import packed, unpacked
 
 FIRST = ("file", "status", "error", "command", "sha256")
 """Columns that come before the others."""
@@ -41,7 +41,7 @@ def cell(value: Any) -> Any:
 _NUMBERS = re.compile(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?( [-+]?[0-9.]+(e[-+]?[0-9]+)?)*")
 
 
-class Table:
+class Sheet:
     """Rows for a table, in any order; a batch has ten thousand, so that they are kept packed."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Table:
         """Put ``row`` at ``position``."""
         cells = flat(row)
         self._names.update(cells)
-        self._rows[position] = zlib.compress(pickle.dumps(cells), level=1)
+        self._rows[position] = packed(cells)
 
     def to_csv(self) -> str:
         """CSV with a header; a row that lacks a column leaves it empty."""
@@ -61,6 +61,6 @@ class Table:
         writer = csv.DictWriter(text, columns, lineterminator="\n")
         writer.writerow({name: cell(name) for name in columns})
         for position in sorted(self._rows):
-            cells = pickle.loads(zlib.decompress(self._rows[position]))  # noqa: S301  (from this process)
+            cells = unpacked(self._rows[position])
             writer.writerow({name: cell(value) for name, value in cells.items()})
         return text.getvalue()

@@ -13,8 +13,6 @@ import hashlib
 import itertools
 import json
 import math
-import pickle
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +22,7 @@ from geomsolve.errors import InputError, concise, nearest
 from geomsolve.questions.base import Problem, keys
 from geomsolve.questions.kinds import kind_of
 from geomsolve.reading.files import locate, picture_files
+from geomsolve.reading.packed import packed, unpacked
 from geomsolve.reading.yaml import Node, Place, YamlError, decode, read_documents
 
 MOST_PROBLEMS = 1_000_000
@@ -75,18 +74,18 @@ class Entry:
     @property
     def written(self) -> Any:
         """What stands in the file, in the types of YAML."""
-        return _unpacked(self.inside)[0] if self.inside else None
+        return unpacked(self.inside)[0] if self.inside else None
 
     @property
     def problem(self) -> Problem | None:
         """The question; None iff there are complaints."""
-        found: Problem | None = _unpacked(self.inside)[1] if self.valid else None
+        found: Problem | None = unpacked(self.inside)[1] if self.valid else None
         return found
 
     def locate(self, error: InputError) -> tuple[Complaint, ...]:
         """An error about this problem, as complaints with a place in the file."""
-        root: Node = _unpacked(self.root) if self.root else Node(Place(), None)
-        axes: dict[str, Place] = _unpacked(self.inside)[2] if self.inside else {}
+        root: Node = unpacked(self.root) if self.root else Node(Place(), None)
+        axes: dict[str, Place] = unpacked(self.inside)[2] if self.inside else {}
         found = [Complaint(self.file, _place(each.field, root, axes), each.field, each.message) for each in _all(error)]
         return tuple(sorted(found, key=lambda complaint: (complaint.place.line, complaint.place.column)))
 
@@ -100,14 +99,6 @@ def _place(dotted: str, root: Node, axes: dict[str, Place]) -> Place:
         if f"{dotted}.".startswith(f"{axis}."):
             return axes[axis]
     return root.find(dotted.split("."))
-
-
-def _packed(value: Any) -> bytes:
-    return zlib.compress(pickle.dumps(value), level=1)
-
-
-def _unpacked(data: bytes) -> Any:
-    return pickle.loads(zlib.decompress(data))  # noqa: S301  (from this process)
 
 
 def read_entries(data: bytes, file: str, base: Path) -> list[Entry]:
@@ -133,8 +124,8 @@ def read_entries(data: bytes, file: str, base: Path) -> list[Entry]:
 def _expand(root: Node, file: str, label: str, base: Path) -> Iterator[Entry]:
     """The problems of one document."""
     written = root.plain()
-    packed = _packed(root)
-    whole = Entry(file, label, content_hash(_asked(written), base), _packed((written, None, {})), packed)
+    places = packed(root)
+    whole = Entry(file, label, content_hash(_asked(written), base), packed((written, None, {})), places)
     if not isinstance(written, dict):
         yield whole.flawed(InputError("a problem is a mapping, such as kind: imbalance"))
         return
@@ -158,9 +149,9 @@ def _expand(root: Node, file: str, label: str, base: Path) -> Iterator[Entry]:
         called = " ".join(filter(None, (label, name)))
         digest = content_hash(_asked(data), base, seen)
         try:
-            yield Entry(file, called, digest, _packed((data, _problem(data, base), axes)), packed)
+            yield Entry(file, called, digest, packed((data, _problem(data, base), axes)), places)
         except InputError as error:
-            yield Entry(file, called, digest, _packed((data, None, axes)), packed).flawed(error)
+            yield Entry(file, called, digest, packed((data, None, axes)), places).flawed(error)
 
 
 def _asked(written: Any) -> Any:

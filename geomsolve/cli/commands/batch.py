@@ -17,7 +17,7 @@ from geomsolve.batch.gather import gather
 from geomsolve.batch.ledger import Ledger, Row, reusable
 from geomsolve.batch.proofs import destinations
 from geomsolve.batch.rows import exit_code
-from geomsolve.batch.table import Table as Cells
+from geomsolve.batch.table import Sheet
 from geomsolve.batch.workers import answered
 from geomsolve.cli.output import console, debug_option, no_color_option, proofs_option, to_json
 from geomsolve.cli.progress import spread, with_progress
@@ -101,18 +101,18 @@ def command(
         click.echo(f"Note: {len(rows):,} of {len(entries):,} answers are kept, {left:,} to go", err=True)
         if others:
             click.echo(f"Note: also kept: {counted(len(others), 'row')} of files not named here", err=True)
-    cells = Cells()
-    if csv_file is not None:
+    sheet = Sheet() if csv_file is not None else None
+    if sheet is not None:
         for position, row in rows.items():
-            cells.add(position, row)
+            sheet.add(position, row)
     rows = {position: brief(row) for position, row in rows.items()}
     answers = answered(entries, rows, proofs, jobs=jobs, backend=backend, scheduler=scheduler, timeout=timeout)
     screen = Console(stderr=True, no_color=no_color or None)
     with while_read(), closing(with_progress(answers, len(rows), len(entries), screen, quiet=quiet)) as stream:
         for position, row in stream:
             rows[position] = brief(row)
-            if csv_file is not None:
-                cells.add(position, row)
+            if sheet is not None:
+                sheet.add(position, row)
             if ledger:
                 ledger.append(row)
             if as_json:
@@ -123,8 +123,8 @@ def command(
     if ledger:
         ledger.close()
     table = [(entries[position], rows[position]) for position in sorted(rows)]
-    if csv_file is not None:
-        write_atomically(csv_file, cells.to_csv())
+    if csv_file is not None and sheet is not None:
+        write_atomically(csv_file, sheet.to_csv())
     if not as_json:
         with while_read():
             show(table, len(entries) - len(rows), console(no_color=no_color), quiet=quiet)
