@@ -382,3 +382,13 @@ def test_embeddings_at_the_optimum_match(run, tmp_path):
     answer = run("compare", *files, "--loss", "nt-xent", "-t", 0.5, "--batch", 8, "--json").json
     assert answer["verdict"] == "matches"
     assert answer["value_measured"] == pytest.approx(predicted.value, abs=4 * answer["value_standard_error"] + 1e-9)
+
+
+def test_a_path_over_batches_needs_one_to_start_from(run):
+    """It has no limit of ever larger batches: how it stands now is asked of a batch."""
+    done = run("threshold", "--counts", "90,5,5", "--loss", "nt-xent", "--over", "batch", "-t", 3)
+    assert (done.code, done.stdout) == (2, "")
+    assert "give its size, --batch B" in done.stderr
+    assert (
+        run("threshold", "--counts", "90,5,5", "--loss", "nt-xent", "--over", "batch", "-t", 3, "--batch", 4).code == 0
+    )

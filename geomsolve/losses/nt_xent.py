@@ -17,7 +17,7 @@ Symbols: B ``batch``, V ``views``, tau ``temperature``, N ``embeddings``, m ``pe
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import log
+from math import inf, log
 from typing import Any, ClassVar
 
 import numpy as np
@@ -102,7 +102,7 @@ class NTXent(Loss):
         return batches
 
     def objective(self, orbits: Orbits) -> Objective:
-        if self.batch is None or self.views is None:
+        if self.batch is None or self.batch == inf or self.views is None:
             raise InputError("it compares within a batch; give its size, --batch B", field="loss.batch")
         return positive_pairs(self._batches(orbits, self.batch, self.views, self.replacement), self.temperature)
 
