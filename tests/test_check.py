@@ -598,3 +598,47 @@ def test_windows_that_bounce_above_the_bound_end_the_training():
     assert ended.index(True) == WINDOWS  # the first is below all that was
     falling = _Excess(0.0)
     assert not any(falling.done(1e-8 * 0.85**n) for n in range(40))
+
+
+def test_training_far_below_the_goal_goes_on():
+    """A goal that was only found may be beaten: then there is no end before steps run out or samples wander."""
+    from geomsolve.descent.train import WINDOWS, _Excess
+
+    below = _Excess(0.0)
+    assert not any(below.done(-1e-3 * n) for n in range(4 * WINDOWS))
+    at = _Excess(0.0)
+    assert [at.done(-1e-9) for _ in range(2 * WINDOWS)].index(True) == WINDOWS
+
+
+@pytest.mark.slow
+def test_in_few_dimensions_training_ends_where_the_best_found_is_reached():
+    """Forty classes in a plane: the loss is flat around the best that is known there; 13,200 steps are no better."""
+    report = check(Check(props=(1 / 40,) * 40, dim=2, device="cpu"))
+    assert report.descent.converged
+    assert report.descent.steps < 6_000
+    assert report.verdict == "agrees"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("imbalance", "--props", "0.6,0.4", "--check"),
+        ("realizable", "--weighting", "yaware", "--labels", "20,25", "--sigma", "5", "--check"),
+    ],
+)
+def test_the_flag_does_not_solve_twice(arguments, monkeypatch):
+    import geomsolve.analyses.check as module
+
+    class TrainedError(Exception):
+        pass
+
+    def trained(problem, sides, progress):
+        raise TrainedError
+
+    def again(problem):
+        raise AssertionError("solved again")
+
+    monkeypatch.setattr(module, "geometry", again)
+    monkeypatch.setattr(module, "realizable", again)
+    monkeypatch.setattr(module, "run", trained)
+    assert isinstance(CliRunner().invoke(cli, arguments).exception, TrainedError)

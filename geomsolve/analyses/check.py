@@ -24,7 +24,7 @@ import numpy as np
 
 from geomsolve.analyses.check_classifiers import predicted_for, reached, refuse, trial_of
 from geomsolve.analyses.check_report import CheckReport, Descent, Loosest, same_geometry, unseen
-from geomsolve.analyses.imbalance import geometry
+from geomsolve.analyses.imbalance import ImbalanceReport, geometry
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.prediction import Prediction
 from geomsolve.analyses.ranges import PairRange, range_above_frame, range_around, widest_range
@@ -40,7 +40,7 @@ from geomsolve.questions.check import OF_THE_DOCUMENT, Check, CheckWeighting
 from geomsolve.questions.check_crossmodal import CheckCrossmodal
 from geomsolve.questions.imbalance import Imbalance
 from geomsolve.questions.realizable import Realizable
-from geomsolve.report import understood
+from geomsolve.report import Report, understood
 
 if TYPE_CHECKING:
     import torch
@@ -94,17 +94,23 @@ class Sides:
     measured: Callable[[torch.Tensor], tuple[FloatArray, float]] | None = None
 
 
-def check(problem: Check | CheckWeighting, *, progress: Progress | None = None) -> CheckReport:
+def check(
+    problem: Check | CheckWeighting,
+    *,
+    answer: Report | None = None,
+    progress: Progress | None = None,
+) -> CheckReport:
     """Answer the question of :class:`Check` or :class:`CheckWeighting`.
 
-    ``progress`` is told the steps taken and the loss, now and then.
+    ``answer``: that of the question which is checked, where it is at hand.  ``progress`` is told the steps taken and
+    the loss, now and then.
     """
     validate(problem)
     require("torch", what="the descent check")
     from geomsolve.descent.train import choose_device
 
     device = choose_device(problem.training.device)
-    sides = of_classes(problem, device) if isinstance(problem, Check) else of_samples(problem, device)
+    sides = of_classes(problem, device, answer) if isinstance(problem, Check) else of_samples(problem, device, answer)
     return run(problem, sides, progress)
 
 
@@ -151,7 +157,7 @@ def validate(problem: Check | CheckWeighting) -> None:
         raise InputError(why, field="loss.name")
 
 
-def of_classes(problem: Check, device: torch.device) -> Sides:
+def of_classes(problem: Check, device: torch.device, answer: Report | None = None) -> Sides:
     """A loss on classes, several features each; compared with the optimum of its plain loss."""
     loss = loss_of(problem.question)
     if isinstance(loss, ClassifierLoss):
@@ -163,7 +169,10 @@ def of_classes(problem: Check, device: torch.device) -> Sides:
         also = f"synthetic negatives {problem.training.synthetic}"
         companion = also if companion is None else f"{companion}, and {also}"
     stated = {name: getattr(problem.question, name) for name in problem.question.model_fields_set}
-    report = geometry(Imbalance(**{**stated, "loss": plain.written}))
+    if isinstance(answer, ImbalanceReport) and companion is None:
+        report = answer
+    else:
+        report = geometry(Imbalance(**{**stated, "loss": plain.written}))
     known: dict[str, Any] = {"loss": loss.written}
     if not loss.counts_are_samples:
         known["samples"] = len(trial.population)
@@ -184,10 +193,10 @@ def of_classifiers(problem: Check, loss: ClassifierLoss, device: torch.device) -
     return Sides(trial, predicted, None, known, measured=measured)
 
 
-def of_samples(problem: CheckWeighting, device: torch.device) -> Sides:
+def of_samples(problem: CheckWeighting, device: torch.device, answer: Report | None = None) -> Sides:
     """A weighting of samples, one feature each; compared with the best embedding."""
     trial, index = weighting_trial(problem.question, device)
-    answer = realizable(problem.question)
+    answer = answer or realizable(problem.question)
     assert isinstance(answer, RealizableReport)
     known = {key: value for key, value in answer.problem.items() if key not in OF_THE_DOCUMENT}
     order = np.argsort(np.argsort(index, kind="stable"), kind="stable")
@@ -300,7 +309,7 @@ def train(problem: AnyCheck, sides: Sides, progress: Progress | None) -> Descent
         optimizer=training.optimizer,
         steps=training.steps,
         generator=generator,
-        bound=None if sides.companion or not predicted.certified else predicted.lower_bound,
+        goal=None if sides.companion else predicted.lower_bound if predicted.certified else predicted.value,
         progress=progress,
     )
     z = outcome.features

@@ -4,9 +4,9 @@ Whether the learning rate is small enough is seen from the way the samples go, n
 low temperature the loss no longer changes by anything that its noise would let through, while the geometry still does.
 Over a window of steps the net displacement is compared with the length of the way; where samples only wander about, the
 learning rate is halved, and training has converged when that has happened :data:`HALVINGS` times or nothing moves.
-Where a proven bound is known, it has converged, too, when the loss is above it by less than single precision resolves
-and hardly falls any more: at a low temperature forces vanish long before angles are reached, and steps of the same
-length in ever new directions would go on for ever.
+Where a goal is known (a proven bound, or the best value found), it has converged, too, when the loss is within what
+single precision resolves of it and hardly falls any more: at a low temperature forces vanish long before angles are
+reached, and steps of the same length in ever new directions would go on for ever.
 L-BFGS has a line search instead and stops when the loss does.
 
 Everything stays on one device: the loss is looked at once a window, not once a step.
@@ -52,7 +52,7 @@ SINGLE = 2.0**-23
 """What single precision resolves of a loss, relative above 1."""
 
 HARDLY, WINDOWS = 0.1, 10
-"""Part of the least excess over the bound by which a window has to be below it, and in how many it may not: single
+"""Part of the least excess over the goal by which a window has to be below it, and in how many it may not: single
 windows bounce."""
 
 MOST_NUMBERS = 2**28
@@ -92,15 +92,14 @@ def steady(entries: int) -> Iterator[None]:
     """Ask torch for operations that give the same result every time, and for one thread where steps are so small
     (``entries`` of their largest matrix) that sharing them out takes longer; put its settings back afterwards."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    before, warn = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    threads = torch.get_num_threads()
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    before, threads = torch.get_deterministic_debug_mode(), torch.get_num_threads()
+    torch.set_deterministic_debug_mode("warn")
     if entries < SMALL:
         torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before, warn_only=warn)
+        torch.set_deterministic_debug_mode(before)
         torch.set_num_threads(threads)
 
 
@@ -129,12 +128,12 @@ def descend(
     optimizer: str = "adam",
     steps: int,
     generator: torch.Generator,
-    bound: float | None = None,
+    goal: float | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
     """Train the features of ``experiment`` in ``dim`` dimensions for at most ``steps`` steps.
 
-    ``bound``: a value in nats below which the loss is proven not to go, where one is known.
+    ``goal``: a value in nats that the loss should end at, where one is known: a proven bound, or the best found.
     """
     if optimizer == "lbfgs" and not experiment.whole:
         raise InputError(
@@ -157,7 +156,7 @@ def descend(
         if optimizer == "lbfgs":
             taken, converged = _lbfgs(experiment, z, steps, generator, tell)
         else:
-            taken, converged = _first_order(experiment, z, optimizer, steps, generator, tell, bound)
+            taken, converged = _first_order(experiment, z, optimizer, steps, generator, tell, goal)
     return Outcome(placed(experiment, z.detach()), taken, converged, time.perf_counter() - began)
 
 
@@ -186,18 +185,18 @@ def _lbfgs(
 
 @dataclass
 class _Excess:
-    """How the loss stands above its ``bound``, window by window."""
+    """How the loss stands above its ``goal``, window by window."""
 
-    bound: float | None
+    goal: float | None
     least: float = math.inf
     idle: int = 0
 
     def done(self, mean: float) -> bool:
         """Whether a window of this ``mean`` loss is the last that was needed."""
-        if self.bound is None:
+        if self.goal is None:
             return False
-        excess = mean - self.bound
-        hardly = excess <= SINGLE * max(1.0, abs(self.bound)) and excess >= (1 - HARDLY) * self.least
+        excess = mean - self.goal
+        hardly = abs(excess) <= SINGLE * max(1.0, abs(self.goal)) and excess >= (1 - HARDLY) * self.least
         self.idle = self.idle + 1 if hardly else 0
         self.least = max(min(self.least, excess), 0.0)
         return self.idle >= WINDOWS
@@ -210,7 +209,7 @@ def _first_order(
     steps: int,
     generator: torch.Generator,
     tell: Progress,
-    bound: float | None,
+    goal: float | None,
 ) -> tuple[int, bool]:
     solver: torch.optim.Optimizer
     if optimizer == "adam":
@@ -221,7 +220,7 @@ def _first_order(
     window = WINDOW if experiment.whole else NOISY_WINDOW
     losses, way = torch.zeros(2, dtype=z.dtype, device=z.device)
     turn, halved = z.detach().clone(), 0
-    excess = _Excess(bound if experiment.whole else None)
+    excess = _Excess(goal if experiment.whole else None)
     for taken in range(1, steps + 1):
         solver.zero_grad()
         loss = experiment.step(unit(experiment, z), generator)

@@ -76,7 +76,7 @@ def command(output: Output, check: bool, proof: str | None = None, **flags: Any)
     from geomsolve.analyses.check import check as descend
     from geomsolve.questions.check import Check
 
-    return deliver_both(output, report, descend(Check(question=problem)), files)
+    return deliver_both(output, report, descend(Check(question=problem), answer=report), files)
 
 
 def watched(problem: Imbalance, *, quiet: bool) -> ImbalanceReport | ClassifierReport:

@@ -92,7 +92,7 @@ def checked(report: RealizableReport | CasesReport, problem: Realizable) -> Chec
     from geomsolve.analyses.check import check
     from geomsolve.questions.check import CheckWeighting
 
-    return check(CheckWeighting(question=problem))
+    return check(CheckWeighting(question=problem), answer=report)
 
 
 def points_in(report: RealizableReport | CasesReport, path: str) -> str | bytes:
