@@ -196,9 +196,10 @@ class _Excess:
         if self.goal is None:
             return False
         excess = mean - self.goal
-        hardly = abs(excess) <= SINGLE * max(1.0, abs(self.goal)) and excess >= (1 - HARDLY) * self.least
+        above = max(excess, 0.0)
+        hardly = abs(excess) <= SINGLE * max(1.0, abs(self.goal)) and above >= (1 - HARDLY) * self.least
         self.idle = self.idle + 1 if hardly else 0
-        self.least = max(min(self.least, excess), 0.0)
+        self.least = min(self.least, above)
         return self.idle >= WINDOWS
 
 
