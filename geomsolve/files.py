@@ -96,7 +96,7 @@ def write_together(files: Iterable[tuple[str, str | Path, str | bytes]]) -> None
                 continue
             if not target.parent.is_dir():
                 raise InputError(f"there is no folder {str(target.parent)!r}", field=field)
-            file, part = _beside(target, data)
+            file, part = _beside(target, [data])
             file.close()
             new.append((target, part, data))
         for target, ready, data in new:
@@ -112,8 +112,8 @@ def write_together(files: Iterable[tuple[str, str | Path, str | bytes]]) -> None
         raise
 
 
-def replace_content(target: Path, data: bytes, ready: Callable[[IO[bytes]], object]) -> IO[bytes]:
-    """Put ``data`` in the place of ``target``; returns the new file, open for more.
+def replace_content(target: Path, data: Iterable[bytes], ready: Callable[[IO[bytes]], object]) -> IO[bytes]:
+    """Put ``data``, piece by piece, in the place of ``target``; returns the new file, open for more.
 
     ``ready`` is called with that file before it takes the name.
     """
@@ -127,7 +127,9 @@ def replace_content(target: Path, data: bytes, ready: Callable[[IO[bytes]], obje
     return file
 
 
-def _beside(target: Path, data: bytes, ready: Callable[[IO[bytes]], object] | None = None) -> tuple[IO[bytes], Path]:
+def _beside(
+    target: Path, data: Iterable[bytes], ready: Callable[[IO[bytes]], object] | None = None
+) -> tuple[IO[bytes], Path]:
     """New content beside ``target``, on the disk: the file, open for more, and its name.  ``ready`` is called with the
     file first.  Permissions are those of the file that is there."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
@@ -136,7 +138,7 @@ def _beside(target: Path, data: bytes, ready: Callable[[IO[bytes]], object] | No
         with naming(target):
             if ready is not None:
                 ready(file)
-            file.write(data)
+            file.writelines(data)
             sync(file)
             Path(name).chmod(_permissions(target))
     except BaseException:

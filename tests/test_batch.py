@@ -21,6 +21,7 @@ from geomsolve.batch.gather import gather
 from geomsolve.batch.ledger import Ledger, reusable
 from geomsolve.batch.rows import Outcome, exit_code, row_of
 from geomsolve.batch.workers import ONE_THREAD, outcomes
+from geomsolve.reading.packed import unpacked
 
 GOOD = "kind: imbalance\nprops: [0.7, 0.2, 0.1]\nloss: {name: supcon, temperature: 1e-1}\n"
 
@@ -271,6 +272,11 @@ class TestWorkers:
         assert row["status"] == "unmet"
 
 
+def opened(found):
+    kept, others = found
+    return {position: unpacked(data) for position, data in kept.items()}, [unpacked(data) for data in others]
+
+
 class TestLedger:
     def row(self, **changes) -> dict:
         head = {"schema": "geomsolve/1", "versions": {"geomsolve": __version__}}
@@ -301,7 +307,7 @@ class TestLedger:
         for tail, rows in ((whole[:-20], 1), (whole, 2), ("", 1)):
             out.write_text(f"{whole}\n{tail}")
             ledger = Ledger(out)
-            assert len(ledger.rows()) == rows
+            assert len(list(ledger.rows())) == rows
             ledger.close()
 
     def test_what_is_no_output_is_not_touched(self, tmp_path):
@@ -309,16 +315,26 @@ class TestLedger:
         out.write_text("all my work\nof years\n")
         ledger = Ledger(out)
         with pytest.raises(InputError, match=r"line 1 of .* is no result of geomsolve batch"):
-            ledger.rows()
+            list(ledger.rows())
         ledger.close()
         assert out.read_text() == "all my work\nof years\n"
+
+    def test_a_line_without_end_is_not_read_to_its_end(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("geomsolve.batch.ledger.LONGEST", 1000)
+        out = tmp_path / "out"
+        with out.open("wb") as file:
+            file.truncate(5 * 2**30)  # sparse: takes no room, but would take memory
+        ledger = Ledger(out)
+        with pytest.raises(InputError, match=r"line 1 of .* is no result"):
+            next(ledger.rows())
+        ledger.close()
 
     def test_which_rows_are_kept(self, tmp_path):
         for name in ("a", "b", "c"):
             (tmp_path / f"{name}.yaml").write_text(f"{GOOD}seed: {ord(name)}\n")
         entries = gather([str(tmp_path)])
         a, b, c = (self.row(file=e.file, sha256=e.sha256) for e in entries)
-        kept, others = reusable([a, b, c], entries)
+        kept, others = opened(reusable([a, b, c], entries))
         assert kept == {0: a, 1: b, 2: c}
         assert others == []
         rows = [
@@ -328,7 +344,7 @@ class TestLedger:
             {**c, "sha256": "changed"},  # nor what the file was before
             self.row(file="another.yaml"),  # a row of a file that is not asked for stays
         ]
-        kept, others = reusable(rows, entries)
+        kept, others = opened(reusable(rows, entries))
         assert kept == {0: a}
         assert others == rows[4:]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,9 +20,13 @@ from geomsolve.batch.rows import is_row
 from geomsolve.errors import InputError
 from geomsolve.files import naming, replace_content, sync
 from geomsolve.questions.documents import Entry
+from geomsolve.reading.packed import packed
 from geomsolve.report import to_json
 
 Row = dict[str, Any]
+
+LONGEST = 2**28
+"""Bytes of a line beyond which it is no row."""
 
 
 class Ledger:
@@ -45,29 +49,28 @@ class Ledger:
                 f"another run is writing {str(self.path)!r}; wait for it or name another file", field="out"
             )
 
-    def rows(self) -> list[Row]:
-        """The rows of an earlier run, a torn last line left out."""
+    def rows(self) -> Iterator[Row]:
+        """The rows of an earlier run, one after the other; a torn last line is left out."""
         if not self._regular:
-            return []
-        *lines, last = self.path.read_bytes().split(b"\n")
-        rows = []
-        for number, line in enumerate(lines, 1):
-            row = _row(line)
-            if row is None:
-                raise InputError(
-                    f"line {number} of {str(self.path)!r} is no result of geomsolve batch; nothing was changed. "
-                    "Name the output of an earlier run to resume it",
-                    field="out",
-                )
-            rows.append(row)
-        whole = _row(last)
-        return rows if whole is None else [*rows, whole]
+            return
+        with self.path.open("rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST), b""), 1):
+                row = _row(line)
+                if row is None and not line.endswith(b"\n") and len(line) < LONGEST:
+                    return
+                if row is None:
+                    raise InputError(
+                        f"line {number} of {str(self.path)!r} is no result of geomsolve batch; nothing was changed. "
+                        "Name the output of an earlier run to resume it",
+                        field="out",
+                    )
+                yield row
 
-    def replace(self, rows: Sequence[Row]) -> None:
+    def replace(self, rows: Iterable[Row]) -> None:
         """Make ``rows`` the whole content, in one step."""
         if not self._regular:
             return
-        file = replace_content(self.path, b"".join(map(_line, rows)), ready=_lock)
+        file = replace_content(self.path, map(_line, rows), ready=_lock)
         self._held.enter_context(file)
         self._file = file  # the old one stays open, and locked, for whoever opened it just before
 
@@ -86,29 +89,30 @@ class Ledger:
 
 
 def reusable(
-    rows: Sequence[Row], entries: Sequence[Entry], proofs: Sequence[Path | None] = ()
-) -> tuple[dict[int, Row], list[Row]]:
-    """Which ``rows`` answer ``entries`` already (by position), and which are about files that are not asked for.
+    rows: Iterable[Row], entries: Sequence[Entry], proofs: Sequence[Path | None] = ()
+) -> tuple[dict[int, bytes], list[bytes]]:
+    """Which ``rows`` answer ``entries`` (by position), and which are about files that are not asked for; all packed.
 
     A row answers an entry with the same content hash, under the same version of geomsolve.  Failed ones are tried
     again: they may have been short of time or memory; and so are those whose proof, for which ``proofs`` has a file, is
     not there.
     """
-    stock: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        if row["status"] != "failed" and row["versions"]["geomsolve"] == __version__:
-            stock[row["sha256"]].append(row)
-    kept: dict[int, Row] = {}
-    used = set()
+    waiting: dict[str, deque[int]] = defaultdict(deque)
     for position, entry in enumerate(entries):
-        if entry.valid and stock[entry.sha256]:
-            row = stock[entry.sha256].pop(0)
-            if not kept_proof(row, proofs[position] if proofs else None):
-                continue
-            used.add(id(row))
-            kept[position] = {**row, "file": entry.file}
+        if entry.valid:
+            waiting[entry.sha256].append(position)
     files = {entry.file for entry in entries}
-    return kept, [row for row in rows if row["file"] not in files and id(row) not in used]
+    kept: dict[int, bytes] = {}
+    others: list[bytes] = []
+    for row in rows:
+        usable = row["status"] != "failed" and row["versions"]["geomsolve"] == __version__
+        positions = waiting.get(row["sha256"]) if usable else None
+        if positions and kept_proof(row, proofs[positions[0]] if proofs else None):
+            position = positions.popleft()
+            kept[position] = packed({**row, "file": entries[position].file})
+        elif row["file"] not in files:
+            others.append(packed(row))
+    return dict(sorted(kept.items())), others
 
 
 def _row(line: bytes) -> Row | None:

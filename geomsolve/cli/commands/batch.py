@@ -26,6 +26,7 @@ from geomsolve.cli.workers import check_workers, worker_options
 from geomsolve.errors import InputError
 from geomsolve.files import refuse_overwriting, write_atomically
 from geomsolve.questions.documents import Entry
+from geomsolve.reading.packed import unpacked
 from geomsolve.words import counted
 
 MOST_SECONDS = 1e8
@@ -86,26 +87,28 @@ def command(
 
     proofs = destinations(entries, proof)
     ledger = Ledger(out) if out is not None else None
-    rows: dict[int, Row] = {}
-    others: list[Row] = []
+    sheet = Sheet() if csv_file is not None else None
+    kept: dict[int, bytes] = {}
+    others: list[bytes] = []
     if ledger:
         try:
             if resume:
-                rows, others = reusable(ledger.rows(), entries, proofs)
-            ledger.replace([*others, *rows.values()])
+                kept, others = reusable(ledger.rows(), entries, proofs)
+            ledger.replace(map(unpacked, (*others, *kept.values())))
         except BaseException:
             ledger.close()
             raise
     if resume and not quiet:
-        left = len(entries) - len(rows)
-        click.echo(f"Note: {len(rows):,} of {len(entries):,} answers are kept, {left:,} to go", err=True)
+        left = len(entries) - len(kept)
+        click.echo(f"Note: {len(kept):,} of {len(entries):,} answers are kept, {left:,} to go", err=True)
         if others:
             click.echo(f"Note: also kept: {counted(len(others), 'row')} of files not named here", err=True)
-    sheet = Sheet() if csv_file is not None else None
-    if sheet is not None:
-        for position, row in rows.items():
+    rows: dict[int, Row] = {}
+    for position, data in kept.items():
+        row = unpacked(data)
+        rows[position] = brief(row)
+        if sheet is not None:
             sheet.add(position, row)
-    rows = {position: brief(row) for position, row in rows.items()}
     answers = answered(entries, rows, proofs, jobs=jobs, backend=backend, scheduler=scheduler, timeout=timeout)
     screen = Console(stderr=True, no_color=no_color or None)
     with while_read(), closing(with_progress(answers, len(rows), len(entries), screen, quiet=quiet)) as stream:
