@@ -266,7 +266,7 @@ def test_the_manifold_leaves_a_saddle():
 
 
 @pytest.mark.parametrize(
-    ("solver", "temperature", "resolved"), [("conic", 0.01, False), ("dual", 0.01, True), ("conic", 0.1, True)]
+    ("solver", "temperature", "resolved"), [("conic", 0.003, False), ("dual", 0.003, True), ("conic", 0.1, True)]
 )
 def test_a_forced_solver_says_when_the_loss_is_proven_but_not_the_angles(solver, temperature, resolved):
     report = solve(

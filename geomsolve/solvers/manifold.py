@@ -68,6 +68,9 @@ SETTLED = 1e-10
 HOPELESS = 1e4
 """Ratio of the tangent's gap to that wanted, from which on no other minorant is tried."""
 
+RISE = 1e3
+"""How much larger forces may be after a step whose decrease of F is below rounding: F does not see where that leads."""
+
 NOISE = 1e3 * float(np.finfo(float).eps)
 """Relative rounding of F, with a margin."""
 
@@ -91,7 +94,7 @@ def descend(place: Place, limit: int, goal: float = 0.0, enough: float = 0.0) ->
     model: Quadratic | None = None
     radius = 0.5 * float(np.sqrt(place.weights.sum())) * place.size
     largest = 4 * radius
-    best_residual, idle, ahead = place.residual, 0, CLOSE * goal
+    best_residual, least_force, idle, ahead = place.residual, place.force, 0, CLOSE * goal
     for count in range(limit):
         if place.residual <= RESIDUAL or idle >= (PATIENCE if place.residual > 1e-8 else PATIENCE // 10):
             return place, count, False
@@ -100,6 +103,7 @@ def descend(place: Place, limit: int, goal: float = 0.0, enough: float = 0.0) ->
         for step in model.steps(radius):
             trial = Place.at(points, points.normalise(place.point + step.rows))
             sound = step.predicted > -noise / 2  # and a number
+            sound = sound and (step.predicted > noise or trial.force < RISE * place.force)
             ratio = (place.value - trial.value + noise) / (step.predicted + noise) if sound else -np.inf
             if ratio > 0.05:
                 break
@@ -122,9 +126,9 @@ def descend(place: Place, limit: int, goal: float = 0.0, enough: float = 0.0) ->
                         place, ahead = outside, CLOSE * goal
         if dtype is np.float32 and (not step.predicted > noise or radius < 1e-6 * largest):
             dtype, model = np.float64, None
-        improved = place.residual < 0.5 * best_residual
+        improved = place.residual < 0.5 * best_residual or place.force < 0.5 * least_force
         idle = 0 if improved or abs(step.predicted) > noise else idle + 1
-        best_residual = min(best_residual, place.residual)
+        best_residual, least_force = min(best_residual, place.residual), min(least_force, place.force)
         if radius < 1e-14 * largest:
             return place, count + 1, False
     return place, limit, False

@@ -120,6 +120,11 @@ class Place:
         return float(np.max(np.linalg.norm(self.gradient, axis=1) / self.weights[:, 0])) / self.size
 
     @property
+    def force(self) -> float:
+        """The largest force on a row: it falls with every step where exponents still do, however flat F is."""
+        return float(self.weights.max())
+
+    @property
     def size(self) -> float:
         """Root mean square length of the rows."""
         return float(np.sqrt(np.mean(np.sum(self.point**2, axis=1)))) or 1.0
@@ -211,7 +216,7 @@ class Quadratic:
     """
 
     def __init__(self, place: Place, dtype: type[np.floating]) -> None:
-        self.force = float(place.weights.max())
+        self.force = place.force
         scaled = replace(
             place, slope=place.slope / self.force, radial=place.radial / self.force, weights=place.weights / self.force
         )
