@@ -38,12 +38,13 @@ ROUGH = 1e-3
 """Relative gap that suffices for a first smooth loss."""
 
 EXACTER = 0.5
-"""Part of the gap so far that the next smooth loss may leave."""
+"""Part of the gap so far that the next smooth loss may leave: once more for each in a row that was of no use."""
 
 INWARD = 1e-4
 """How far a start is moved inside."""
 
-MOST_ROUNDS = 40
+MOST_ROUNDS, MOST_USELESS = 40, 5
+"""Smooth losses that are solved: the most, and the most in a row that narrow the gap by less than a tenth."""
 
 
 def solve_smoothed(objective: Objective, orbits: Orbits, *, tolerance: float) -> Solution:
@@ -69,7 +70,7 @@ def solve_smoothed(objective: Objective, orbits: Orbits, *, tolerance: float) ->
             dual = False
         if solution is None:
             start = None if cosines is None else (1 - INWARD) * cosines + INWARD * interior(orbits)
-            goal = ROUGH if best is None else min(ROUGH, EXACTER * best[0])
+            goal = ROUGH if best is None else min(ROUGH, best[0] * EXACTER ** (1 + useless))
             solution = solve_manifold(smooth, orbits, start=start, goal=goal)
         steps += solution.iterations
         cosines, slopes = solution.cosines, smooth.gradient(solution.cosines)
@@ -80,7 +81,7 @@ def solve_smoothed(objective: Objective, orbits: Orbits, *, tolerance: float) ->
         if best is None or gap < best[0]:
             note = f"kinks rounded over {width:.1g} in cosine"
             best = gap, Solution(cosines, "smoothing", steps, slopes, note=note)
-        if proof.certified or useless > RETREATS:
+        if proof.certified or useless > MOST_USELESS:
             break
         wider = width
         lost, allowed = proof.value - objective.minorant(cosines, slopes).value, EXACTER * tolerance * size
