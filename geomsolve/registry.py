@@ -84,11 +84,12 @@ class Parameter:
     def _checked(self, value: Any) -> Any:
         try:
             return self.values.adapter.validate_python(value)
-        except ValidationError:
-            raise ValueError(self._complaint(value)) from None
+        except ValidationError as error:
+            too_large = any(found.get("ctx", {}).get("le") == LARGEST_WHOLE for found in error.errors())
+            raise ValueError(self._complaint(value, f", at most {LARGEST_WHOLE:,}" if too_large else "")) from None
 
-    def _complaint(self, value: Any) -> str:
-        wanted = f"wanted {self.values.wanted}"
+    def _complaint(self, value: Any, bound: str) -> str:
+        wanted = f"wanted {self.values.wanted}{bound}"
         if self.values.words and isinstance(value, str):
             close = guess(value, self.values.words)
             return f"unknown {self.name.replace('_', ' ')} {value!r}; {close}{wanted}"

@@ -87,7 +87,7 @@ def test_never_taken(values, given):
         (COUNT, 2, "wanted a whole number, at least 3, got 2"),
         (COUNT, 3.5, "wanted a whole number, at least 3, got 3.5"),
         (COUNT, math.inf, "wanted a whole number, at least 3, got inf"),
-        (COUNT, 2.0**54, "wanted a whole number, at least 3, got 1.8"),
+        (COUNT, 2.0**54, "wanted a whole number, at least 3, at most 9,007,199,254,740,992, got 1.8"),
         (MANY, "2", "wanted a whole number, at least 3, or inf, got '2'"),
         (WORD, "maen", "unknown x 'maen'; did you mean 'mean'? wanted one of sum, mean"),
         (WORD, 3, "wanted one of sum, mean, got 3"),
