@@ -7,6 +7,7 @@ distances, and about weightings of labels, with the other files called ``verify`
                batch that there may be, which are all listed
     means      F = sum_a mass_a E log( a0 + b sum of k draws of X ),  X = e^{t_ac} with chance p_c, own classes 1 or 0
     distances  D = sqrt(2 - 2 G), of which - D is convex in G and rises
+    pairwise   F = sum_a p_a sum_b r(b|a) psi(G_ab), psi convex (verify_potentials.py)
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from functools import partial
 from math import comb
 from typing import Any
 
-from geomsolve import verify, verify_further, verify_weightings
+from geomsolve import verify, verify_further, verify_potentials, verify_weightings
 from geomsolve.verify import Balls, Classes, Outcome, _ball, _dot, _entry, _need, _number, _numbers
 from geomsolve.verify_further import Further
 
@@ -32,7 +33,7 @@ MORE["supcon"] += " replacement batches batch_weights"
 MORE |= {"nt-xent": f"{BATCH} expectation", "bcl": "temperature batch views", "n-pair": "temperature negatives"}
 MORE |= {"multi-similarity": "temperature base negatives sampling"}
 MORE |= {"lifted-structure": "neg_distance negatives sampling"}
-MORE |= {"contrastive-distance": "neg_distance squared sampling"}
+MORE |= {"contrastive-distance": "neg_distance squared sampling", "pairwise": "psi sampling"}
 """The parameters that each loss takes."""
 
 AVERAGED = ("multi-similarity", "nt-xent")
@@ -91,6 +92,7 @@ class Batches(Further):
         self.power = 2 if self.loss.get("squared", False) else 1
         _need(type(self.loss.get("squared", False)) is bool, "squared: wanted true or false")
         self.distant = self.name in ("contrastive-distance", "lifted-structure")
+        self.psi = verify_potentials.Potential(_entry(self.loss, "psi", str)) if self.name == "pairwise" else None
         if self.name == "contrastive-distance" and self.power == 1:
             self.name = "triplet"  # a loss with kinks: it has shares
         listed = "batches" in self.loss or self.finite or (self.name == "bcl" and "batch" in self.loss)
@@ -245,6 +247,8 @@ class Batches(Further):
     def terms(self, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
         if self.distant:
             return self.by_distance(C, shares)
+        if self.psi is not None:
+            return self.by_potential(C, self.psi)
         scale, value = _ball(self.scale), _ball(0)
         slope = [[_ball(0) for _ in self.m] for _ in self.m]
         x = self.exponentials(C)
@@ -264,6 +268,14 @@ class Batches(Further):
                 value += self.sizes[g] * _ball(masses[g]) * loss
                 slope[g] = [y + _ball(masses[g]) * scale * z * r for y, z, r in zip(slope[g], x[g], rates, strict=True)]
         return value, value, slope
+
+    def by_potential(self, C: Balls, psi: verify_potentials.Potential) -> tuple[Any, Any, Balls]:
+        """psi of every pair, as often as it is drawn."""
+        chance = self.drawn("supervised")[1]
+        at = {(g, h): psi.at(C[g][h]) for g in self.m for h in self.m if self.others[g][h]}
+        value = self.pairs(lambda g, h: _ball(self.p[g] * chance[g][h]) * at[g, h][0])
+        mass = [[_ball(self.p[g] * chance[g][h]) for h in self.m] for g in self.m]
+        return value, value, [[mass[g][h] * at[g, h][1] if (g, h) in at else _ball(0) for h in self.m] for g in self.m]
 
     def by_distance(self, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
         """Hinges on D, theta (M - D) for a minorant where they have kinks; or half the squares of soft maxima."""
@@ -293,7 +305,7 @@ class Batches(Further):
 
     def bend(self, C: Balls) -> Balls:
         none = [[_ball(0) for _ in self.m] for _ in self.m]
-        if self.distant or (self.averaged and one_view(self.loss)):
+        if self.distant or self.psi is not None or (self.averaged and one_view(self.loss)):
             return none
         scale = _ball(self.scale)
         x = self.exponentials(C)
@@ -317,6 +329,8 @@ class Batches(Further):
     def strictly_convex(self) -> bool:
         """For distances where every pair always costs something; else as the bend says."""
         far = self.option("neg_distance", "1")
+        if self.psi is not None:
+            return self.psi.strict
         if self.called == "contrastive-distance":
             return far >= 2
         if self.called == "lifted-structure":
@@ -335,6 +349,7 @@ class Batches(Further):
 
 
 KINDS: verify.Kinds = {
+    "frame": (partial(verify_potentials.frame, made=Batches), verify_potentials.FRAME),
     "optimum": (partial(verify_further.of_optimum, made=Batches), verify_further.OPTIMUM),
     "threshold": (partial(verify.threshold, made=Batches), verify.KINDS["threshold"][1]),
     **verify_weightings.KINDS,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from geomsolve import verify, verify_losses, verify_potentials
 from geomsolve.analyses.elimination import exact
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
@@ -15,12 +16,17 @@ from geomsolve.losses import Loss
 from geomsolve.objectives.base import Objective
 from geomsolve.pair_losses import PairLoss
 from geomsolve.proof.certificate import dual_matrix
+from geomsolve.questions.classes import ClassProblem
 
 ROOM = 1e-11
 """Nats, relative to a loss above 1, by which a claimed bound stays below the one found, for rounding."""
 
 CEILING = 1e-13
 """The same for a claimed value: rounding of a sum."""
+
+
+MOST = 1000
+"""Distinct proportions up to which a proof is written: checking costs their cube."""
 
 
 def decimals(values: FloatArray) -> Any:
@@ -69,3 +75,58 @@ def bounds(
     if shares is not None:
         dual["shares"] = decimals(shares)
     return dual, low, rounded(value + CEILING * room, ROUND_CEILING)
+
+
+def classes_of(
+    problem: ClassProblem, orbits: Orbits, stated: dict[str, Any]
+) -> tuple[list[dict[str, Any]], Orbits, dict[str, Any]]:
+    """Kinds of classes with exact weights, which are divided by their sum; the orbits that they are; and the loss as it
+    is ``stated``, less the numbers of each class, which stand with the kinds.
+
+    Classes whose weights agree only up to rounding become kinds of their own.
+    """
+    each = {key: [exact(x) for x in value] for key, value in stated.items() if isinstance(value, tuple)}
+    stated = {key: value for key, value in stated.items() if key not in each}
+    given = problem.class_counts or getattr(problem, "props", None) or problem.proportions
+    weights = [exact(x) for x in given]
+    if any(len({weights[a] for a in np.flatnonzero(orbits.index == g)}) > 1 for g in range(orbits.n_orbits)):
+        orbits = orbits.single()
+    if orbits.n_orbits > MOST:
+        raise InputError(
+            f"{orbits.n_orbits:,} distinct proportions are too many to check; a proof is written for at most {MOST:,}",
+            field="proof",
+        )
+    first = np.unique(orbits.index, return_index=True)[1]
+    names = problem.class_names
+    members = [[names[a] for a in np.flatnonzero(orbits.index == g)] for g in range(orbits.n_orbits)]
+    return (
+        [
+            {"size": int(n), "weight": weights[a], **{key: given[a] for key, given in each.items()}, "names": who}
+            for n, a, who in zip(orbits.sizes, first.tolist(), members, strict=True)
+        ],
+        orbits,
+        stated,
+    )
+
+
+def complete(stated: dict[str, Any], objective: Objective, orbits: Orbits) -> None:
+    """Add to a loss as ``stated`` which mean over batches it is, where there are two.
+
+    Raises :class:`InputError` where there are more batches than a check lists, or a potential not shown to be convex.
+    """
+    if objective.expectation:
+        stated["expectation"] = objective.expectation
+    if verify.flint is not None and "psi" in stated:
+        try:
+            verify_potentials.Potential(stated["psi"])
+        except verify.NotAProofError as error:
+            raise InputError(f"{error}, so that no proof is written; leave this out", field="proof") from None
+    if verify_losses.too_many(stated, orbits.n_classes):
+        raise InputError(
+            "there are too many batches to list, so that no proof is written; leave this out", field="proof"
+        )
+
+
+def assumed(assumption: str | None) -> dict[str, str]:
+    """What a proof takes for granted of embeddings, under its key."""
+    return {"assuming": assumption} if assumption else {}

@@ -31,7 +31,8 @@ from geomsolve.analyses.exactly import enclose
 from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.analyses.merging import best_geometry
 from geomsolve.analyses.named import loss_of
-from geomsolve.analyses.proof_texts import bounds, decimals, known_loss
+from geomsolve.analyses.proof_texts import assumed, bounds, classes_of, complete, decimals, known_loss
+from geomsolve.analyses.proofs_of_frames import of_frame
 from geomsolve.analyses.proofs_of_sides import of_sides
 from geomsolve.analyses.proofs_of_spacing import of_spacing
 from geomsolve.analyses.proofs_of_weightings import of_weighting
@@ -68,9 +69,6 @@ EIGENVALUES = 1e-14
 
 MOST_ENCLOSED = 50
 """Distinct proportions up to which the optimum is enclosed."""
-
-MOST = 1000
-"""Distinct proportions up to which a proof is written: checking costs their cube."""
 
 
 def standing_alone(report: Report, problem: Problem, digits: int | None = None) -> str:
@@ -110,65 +108,21 @@ def as_text(proof: dict[str, Any]) -> str:
 def format_beyond(proof: dict[str, Any]) -> str:
     """The first format beyond that of ``verify.py`` which knows what a proof is about."""
     kind, loss = proof["kind"], proof["question"].get("loss")
-    listed = kind in verify_losses.KINDS and (loss is None or verify_losses.needed(loss))
+    listed = kind in verify_losses.KINDS and (loss is None or kind == "frame" or verify_losses.needed(loss))
     return verify_losses.LOSSES if listed else verify_further.FURTHER
-
-
-def complete(stated: dict[str, Any], objective: Objective, orbits: Orbits) -> None:
-    """Add to a loss as ``stated`` which mean over batches it is, where there are two.
-
-    Raises :class:`InputError` where there are more batches than a check lists.
-    """
-    if objective.expectation:
-        stated["expectation"] = objective.expectation
-    if verify_losses.too_many(stated, orbits.n_classes):
-        raise InputError(
-            "there are too many batches to list, so that no proof is written; leave this out", field="proof"
-        )
-
-
-def classes_of(
-    problem: ClassProblem, orbits: Orbits, stated: dict[str, Any]
-) -> tuple[list[dict[str, Any]], Orbits, dict[str, Any]]:
-    """Kinds of classes with exact weights, which are divided by their sum; the orbits that they are; and the loss as it
-    is ``stated``, less the numbers of each class, which stand with the kinds.
-
-    Classes whose weights agree only up to rounding become kinds of their own.
-    """
-    each = {key: [exact(x) for x in value] for key, value in stated.items() if isinstance(value, tuple)}
-    stated = {key: value for key, value in stated.items() if key not in each}
-    given = problem.class_counts or getattr(problem, "props", None) or problem.proportions
-    weights = [exact(x) for x in given]
-    if any(len({weights[a] for a in np.flatnonzero(orbits.index == g)}) > 1 for g in range(orbits.n_orbits)):
-        orbits = orbits.single()
-    if orbits.n_orbits > MOST:
-        raise InputError(
-            f"{orbits.n_orbits:,} distinct proportions are too many to check; a proof is written for at most {MOST:,}",
-            field="proof",
-        )
-    first = np.unique(orbits.index, return_index=True)[1]
-    names = problem.class_names
-    members = [[names[a] for a in np.flatnonzero(orbits.index == g)] for g in range(orbits.n_orbits)]
-    return (
-        [
-            {"size": int(n), "weight": weights[a], **{key: given[a] for key, given in each.items()}, "names": who}
-            for n, a, who in zip(orbits.sizes, first.tolist(), members, strict=True)
-        ],
-        orbits,
-        stated,
-    )
 
 
 def of_optimum(report: ImbalanceReport, problem: Imbalance) -> dict[str, Any]:
     """The proof of the least loss, of collapse and of uniqueness, as far as they were found."""
     loss = loss_of(problem)
-    if report.nonnegative is not None or report.dimension_limited or not report.convex or problem.slack is not None:
+    if report.dimension_limited or not report.convex or problem.slack is not None:
         raise InputError(
-            "proofs that stand alone are about all embeddings; leave out --dim, --nonnegative and --slack, or this",
-            field="proof",
+            "proofs that stand alone are about all embeddings; leave out --dim and --slack, or this", field="proof"
         )
     if report.structure.kind == "degenerate":
         raise InputError("the loss is degenerate, and the reason for that is its proof; leave this out", field="proof")
+    if report.nonnegative is not None:
+        return of_frame(report, problem, loss)
     found = Found(report.orbit_cosines, report.unique, report.rank, report.structure.groups, report.slopes)
     return {**proof_at(problem, loss, report.orbits, found), **assumed(report.assumption)}
 
@@ -183,11 +137,6 @@ class Found:
     rank: int
     groups: tuple[tuple[int, ...], ...] = ()
     slopes: FloatArray | None = None
-
-
-def assumed(assumption: str | None) -> dict[str, str]:
-    """What a proof takes for granted of embeddings, under its key."""
-    return {"assuming": assumption} if assumption else {}
 
 
 def proof_at(problem: ClassProblem, loss: Loss, known: Orbits, found: Found) -> dict[str, Any]:

@@ -15,7 +15,7 @@ and left out, where they coincide.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from geomsolve.errors import InputError
 from geomsolve.gram.orbits import Orbits
@@ -69,6 +69,10 @@ class Pairwise(Loss):
             return one
         convex = f"a psi that is convex, which was checked at {self.potential.points:,} points and not proven"
         return f"{convex}, and {one}" if one else convex
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        return {"psi": self.psi, "sampling": self.sampling} if self.psi is not None and self.potential.proven else None
 
     def notes(self) -> tuple[str, ...]:
         if self.psi is None or self.potential.least <= -1:
