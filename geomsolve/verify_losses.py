@@ -19,7 +19,7 @@ from functools import partial
 from math import comb
 from typing import Any
 
-from geomsolve import verify, verify_further, verify_potentials, verify_weightings
+from geomsolve import verify, verify_classifiers, verify_further, verify_potentials, verify_weightings
 from geomsolve.verify import Balls, Classes, Outcome, _ball, _dot, _entry, _need, _number, _numbers
 from geomsolve.verify_further import Further
 
@@ -353,6 +353,7 @@ KINDS: verify.Kinds = {
     "optimum": (partial(verify_further.of_optimum, made=Batches), verify_further.OPTIMUM),
     "threshold": (partial(verify.threshold, made=Batches), verify.KINDS["threshold"][1]),
     **verify_weightings.KINDS,
+    **verify_classifiers.KINDS,
 }
 
 

@@ -640,3 +640,12 @@ def test_check_in_words(run):
     assert "Descent agrees: trained on its samples, cross-entropy reaches the predicted geometry" in shown
     assert "classes 1 (feature) and 1 (classifier)" in shown
     assert "between feature means and classifiers" in shown
+
+
+@pytest.mark.parametrize("k", range(2, 41))
+def test_margins_of_balanced_classes_are_certified_at_their_closed_form(k):
+    """Z = I - 1 1'/K, of nuclear norm K - 1, with rho = root(1/K); its mean direction is 0 only up to rounding."""
+    report = solve(Imbalance(counts=[5] * k, loss={"name": "cross-entropy"}))
+    assert report.certified
+    assert report.unique is True
+    assert report.value == pytest.approx((k - 1) / np.sqrt(k), rel=1e-12)

@@ -656,7 +656,8 @@ def test_a_batch_of_less_than_one_pair_would_make_false_bounds_true():
     "args",
     [
         ("imbalance", "--props", ".7,.2,.1", "--loss", "tsc"),
-        ("imbalance", "--props", ".7,.2,.1", "--nonnegative"),
+        ("imbalance", "--props", ".7,.2,.1", "--nonnegative", "--dim", "2"),
+        ("imbalance", "--counts", "5000*101", "--loss", "cross-entropy"),
         ("imbalance", "--props", ".7,.2,.1", "--sampler", "balanced", "--batch", "8"),
         ("threshold", "--props", ".9,.06,.04", "--over", "imbalance"),
         ("threshold", "--props", ".25,.5,.25", "--over", "negatives", "--loss", "dcl"),  # linear in one: a tie

@@ -24,6 +24,7 @@ from geomsolve._version import __version__
 from geomsolve.analyses.advise import AdviseReport
 from geomsolve.analyses.capacity import CapacityReport
 from geomsolve.analyses.changes import changed
+from geomsolve.analyses.classifiers import ClassifierReport
 from geomsolve.analyses.crossmodal_report import CrossmodalReport
 from geomsolve.analyses.design_report import DesignReport
 from geomsolve.analyses.elimination import eliminate, exact, in_fractions, target
@@ -32,6 +33,7 @@ from geomsolve.analyses.imbalance import ImbalanceReport, imbalance
 from geomsolve.analyses.merging import best_geometry
 from geomsolve.analyses.named import loss_of
 from geomsolve.analyses.proof_texts import assumed, bounds, classes_of, complete, decimals, known_loss
+from geomsolve.analyses.proofs_of_classifiers import of_classifiers
 from geomsolve.analyses.proofs_of_frames import of_frame
 from geomsolve.analyses.proofs_of_sides import of_sides
 from geomsolve.analyses.proofs_of_spacing import of_spacing
@@ -67,6 +69,9 @@ DIGITS = 12
 EIGENVALUES = 1e-14
 """How far a threshold from eigenvalues in double precision may be off, relative to a threshold above 1."""
 
+LISTED = ("frame", "classifiers")
+"""Kinds of proofs that are of the last format whatever their loss is."""
+
 MOST_ENCLOSED = 50
 """Distinct proportions up to which the optimum is enclosed."""
 
@@ -78,6 +83,8 @@ def standing_alone(report: Report, problem: Problem, digits: int | None = None) 
     """
     if isinstance(report, ImbalanceReport) and isinstance(problem, Imbalance):
         return as_text(of_optimum(report, problem))
+    if isinstance(report, ClassifierReport) and isinstance(problem, Imbalance):
+        return as_text(of_classifiers(report, problem))
     if isinstance(report, ThresholdReport) and isinstance(problem, Threshold):
         return as_text(of_threshold(report, problem, digits or DIGITS))
     if isinstance(report, RealizableReport) and isinstance(problem, Realizable):
@@ -108,7 +115,7 @@ def as_text(proof: dict[str, Any]) -> str:
 def format_beyond(proof: dict[str, Any]) -> str:
     """The first format beyond that of ``verify.py`` which knows what a proof is about."""
     kind, loss = proof["kind"], proof["question"].get("loss")
-    listed = kind in verify_losses.KINDS and (loss is None or kind == "frame" or verify_losses.needed(loss))
+    listed = kind in verify_losses.KINDS and (loss is None or kind in LISTED or verify_losses.needed(loss))
     return verify_losses.LOSSES if listed else verify_further.FURTHER
 
 

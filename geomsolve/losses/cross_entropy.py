@@ -17,7 +17,7 @@ Symbols: E_H, E_W ``constraint``, LAM ``regularise``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -96,6 +96,19 @@ class CrossEntropy(ClassifierLoss):
         plain = super().orbits(proportions, counts)
         told_apart = self._weights.columns(plain.n_classes)
         return plain if told_apart is None else plain.refined(told_apart)
+
+    @property
+    def in_proofs(self) -> dict[str, Any] | None:
+        changed = replace(self._weights, logit_adjust=self.logit_adjust).in_proofs
+        if changed is None or str(changed.get("anchors", "balanced")) != "balanced":
+            return None
+        smooth = {} if self.smoothing is None else {"smoothing": self.smoothing}
+        if self.constraint is not None:
+            features, classifiers = map(float, self.constraint.partition(":")[2].split(","))
+            return {"charge": "budget", "features": features, "classifiers": classifiers, **smooth, **changed}
+        if self.regularise is not None:
+            return {"charge": "decay", "weight": self.regularise, **smooth, **changed}
+        return {"charge": "margin"}
 
     def program(self, orbits: Orbits) -> Peeled:
         p = orbits.proportions

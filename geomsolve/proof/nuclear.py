@@ -33,6 +33,9 @@ from geomsolve.gram.types import BoolArray, FloatArray
 from geomsolve.objectives.cross_entropy import Budget, Cross, Margin, Peeled, Regularised
 from geomsolve.proof.certificate import TOLERANCE, Certificate
 
+NOTHING = 1e-9
+"""Singular values, relative to the largest of all, that are taken for 0."""
+
 
 def certify_peeled(program: Peeled, blocks: Cross, *, tolerance: float = TOLERANCE) -> Certificate:
     """The certificate of ``blocks`` that satisfy the constraints of the program."""
@@ -53,15 +56,21 @@ def certify_peeled(program: Peeled, blocks: Cross, *, tolerance: float = TOLERAN
     return Certificate.of(value, max(value - bound, 0.0), missing, tolerance)
 
 
+def turn(blocks: Cross) -> Cross:
+    """The slope of the nuclear norm at Y: U V', of singular values that are not 0 up to rounding."""
+    left, values, right = np.linalg.svd(blocks.quotient)
+    least = NOTHING * max(values[0], np.abs(blocks.contrast).max(initial=0.0))
+    kept = values > least
+    signs = np.where(np.abs(blocks.contrast) > least, np.sign(blocks.contrast), 0.0)
+    return Cross(left[:, kept] @ right[kept], signs, blocks.times)
+
+
 def certify_margin(program: Margin, blocks: Cross, tolerance: float) -> Certificate:
     """The certificate of the least norm; the logits are first made larger where a margin is short."""
     logits, counts = program.logits(blocks), program.loss.counts
     ahead = float((logits[:, -1:] - logits[:, :-1])[counts[:, :-1] > 0].min())
     value = blocks.nuclear / ahead if ahead > 0 else inf
-    left, values, right = np.linalg.svd(blocks.quotient)
-    kept = values > 1e-9 * values[0]
-    pull = Cross(left[:, kept] @ right[kept], np.sign(blocks.contrast), blocks.times)
-    entries = program.logits(pull) * program.scale[:, None]  # G, one entry of each kind
+    entries = program.logits(turn(blocks)) * program.scale[:, None]  # G, one entry of each kind
     multipliers = np.maximum(-program.scale[:, None] * entries[:, :-1], 0.0)
     repaired = np.column_stack([-multipliers, np.sum(counts[:, :-1] * multipliers, axis=1)])
     size = program.blocks(repaired, -1).operator
@@ -103,9 +112,6 @@ def unique(program: Peeled, blocks: Cross) -> bool | None:
         return True
     if isinstance(program, Budget):
         return program.free() is None or blocks.nuclear > program.radius * (1 - 1e-9)
-    left, values, right = np.linalg.svd(blocks.quotient)
-    kept = values > 1e-9 * values[0]
-    pull = Cross(left[:, kept] @ right[kept], np.sign(blocks.contrast), blocks.times)
-    entries = program.logits(pull) * program.scale[:, None]
+    entries = program.logits(turn(blocks)) * program.scale[:, None]
     off: FloatArray = entries[:, :-1][program.loss.counts[:, :-1] > 0]
     return True if float(off.max()) < -1e-9 else None
