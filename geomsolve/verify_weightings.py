@@ -5,7 +5,9 @@ Samples i have labels y_i, and w_ij says how much two should be alike, w_ij = w_
     weighted InfoNCE   F = (1/N) sum_i [ log (1/N) sum_j e^{t_ij} - sum_j P_ij t_ij ],   P_ij = w_ij / sum_k w_ik,
 
 t = (G - 1)/temperature, all samples with themselves among the others.  F is convex in G.  Where all w_ii are the same F
-is least, its floor, at  T_ij = 1 + temperature log(w_ij / w_ii),  if that is positive semidefinite.
+is least, its floor, at  T_ij = 1 + temperature log(w_ij / w_ii),  if that is positive semidefinite.  Where self pairs
+are excluded the sums are over j != i, N - 1 of them, and F is least at  T_ij = c + temperature log w_ij,  1 on the
+diagonal, if that is positive semidefinite for a constant c.
 
     xclr         log w = (cosine of y_i and y_j - 1) / target_temperature    T = r S + 1 - r, r = temperature / that
     yaware       a kernel of u = |y_i - y_j| / sigma                         soft-supcon   1, or epsilon
@@ -25,7 +27,7 @@ TAKES |= {"custom": "weights"}
 """The parameters that each weighting takes."""
 
 KERNELS = ("gaussian", "exponential", "epanechnikov", "linear", "cosine")
-ASKS = "weighting labels sizes temperature"
+ASKS = "weighting labels sizes temperature self_pairs"
 
 
 def logarithms(question: Any) -> Balls:
@@ -90,8 +92,11 @@ class Weighted(Classes):
         _need(len(sizes) == len(self.logs), "sizes: wanted one for each label")
         loss = {"name": "supcon", "temperature": _entry(question, "temperature", str)}
         super().__init__({"loss": loss, "classes": [{"size": n, "weight": "1"} for n in sizes]})
+        _need(question.get("self_pairs", "include") in ("include", "exclude"), "self_pairs: wanted include or exclude")
+        self.itself = question.get("self_pairs", "include") == "include"
+        _need(self.itself or self.count > 1, "sizes: wanted two samples or more")
         w = [[x.exp() for x in row] for row in self.logs]
-        total = [sum(n * y for n, y in zip(self.sizes, row, strict=True)) for row in w]
+        total = [sum((n if self.itself else n - (g == h)) * w[g][h] for h, n in enumerate(self.sizes)) for g in self.m]
         self.target = [[y / z for y in row] for row, z in zip(w, total, strict=True)]
 
     def terms(self, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
@@ -100,14 +105,14 @@ class Weighted(Classes):
             used = [h for h in self.m if self.others[g][h]]
             t = [(C[g][h] - 1) * scale if h in used else _ball(0) for h in self.m]
             x = [y.exp() for y in t]
-            whole = 1 + sum(self.others[g][h] * x[h] for h in used)
+            whole = int(self.itself) + sum(self.others[g][h] * x[h] for h in used)
             pulled = sum(self.others[g][h] * self.target[g][h] * t[h] for h in used)
-            value += self.sizes[g] * ((whole / self.count).log() - pulled) / self.count
+            value += self.sizes[g] * ((whole / (self.count - (not self.itself))).log() - pulled) / self.count
             slope.append([scale * (x[h] / whole - self.target[g][h]) / self.count for h in self.m])
         return value, value, slope
 
     def strictly_convex(self) -> bool:
-        return True  # the constant in every logarithm is above 0, and every pair is in one
+        return bool(self.itself)  # the constant in every logarithm is above 0, and every pair is in one
 
 
 def wanted(q: Weighted, weighting: dict[str, Any]) -> tuple[Balls, Any]:
@@ -125,7 +130,14 @@ def verdict(data: Any, claim: str, given: Any = None) -> Outcome:
     if claim in ("value", "bound", "unique"):
         return verify.optimum(data, claim, given or "0", Weighted)
     question = _entry(data, "question", dict, ASKS)
-    T, rest = wanted(Weighted(question), question["weighting"])
+    q = Weighted(question)
+    _need(q.itself == (claim != FREE), f"{claim}: self_pairs say otherwise")
+    if claim == FREE:
+        c, t = _ball(_number(given, "constant")), _ball(1 / q.scale)
+        holds = verify.positive(q, [[c + t * x for x in row] for row in q.logs], [_ball(1) for _ in q.m])
+        said = "some unit vectors have exactly the cosines asked for, of different samples, up to a constant"
+        return said, holds, f"all pivots of the matrix of wanted cosines are positive with the constant {c.str(8)}"
+    T, rest = wanted(q, question["weighting"])
     if claim == "realizable":
         said = "some unit vectors have exactly the cosines asked for"
         if rest is not None and rest >= 0:
@@ -136,5 +148,7 @@ def verdict(data: Any, claim: str, given: Any = None) -> Outcome:
     return "no unit vectors have the cosines asked for", below((form, 0)), f"x'Tx = {form.str(5)}"
 
 
+FREE = "realizable with a constant"
 CLAIMS = {"value": "at_most", "bound": "at_least", "unique": "", "realizable": "", "not realizable": "against"}
+CLAIMS |= {FREE: "constant"}
 KINDS: verify.Kinds = {"weighting": (verdict, CLAIMS)}

@@ -32,6 +32,7 @@ def weights_of(proof):
         return np.exp((u @ u.T - 1) / float(given["target_temperature"]))
     u = np.linalg.norm(y[:, None] - y, axis=2) / float(given["sigma"])
     kernels = {
+        "gaussian": np.exp(-u * u / 2),
         "exponential": np.exp(-u),
         "linear": 1 - u,
         "epanechnikov": 1 - u * u,
@@ -49,6 +50,11 @@ def loss_of(proof) -> float:
     shown = {**proof, "question": {"classes": [{"size": n, "weight": "1"} for n in question["sizes"]]}}
     vectors = expanded(shown)[1]
     t = (vectors @ vectors.T - 1) / float(question["temperature"])
+    if question.get("self_pairs") == "exclude":
+        others = ~np.eye(len(w), dtype=bool)
+        P = w * others / (w * others).sum(axis=1, keepdims=True)
+        means = (np.exp(t) * others).sum(axis=1) / (len(w) - 1)
+        return float(np.mean(np.log(means) - (P * t).sum(axis=1)))
     return float(np.mean(np.log(np.exp(t).mean(axis=1)) - (P * t).sum(axis=1)))
 
 
@@ -87,6 +93,51 @@ def test_what_is_proven_is_the_weighting_by_its_definition(run, tmp_path, name, 
         assert x @ wanted(proof) @ x < 0
     elif verdict:
         assert np.linalg.eigvalsh(wanted(proof))[0] > -1e-12
+
+
+@pytest.mark.parametrize(
+    ("flags", "verdict"),
+    [
+        (("yaware", "--labels", "20,25,30", "--sigma", 5), True),
+        (("yaware", "--labels", "20,25,30,30", "--sigma", 5, "--kernel", "exponential"), True),
+        (("yaware", "--labels", "20,25,30,37,80,90", "--sigma", 5), False),
+        (("custom", "--weights", "1,.5,.2;.5,3,.5;.2,.5,1"), True),
+        (("soft-supcon", "--labels", "classes:5,3,2", "--epsilon", 0.01), True),
+    ],
+    ids=str,
+)
+def test_without_self_pairs_the_proof_is_of_sums_over_others(run, tmp_path, flags, verdict):
+    path = tmp_path / "p.json"
+    done = run("realizable", "--weighting", *flags, "--self-pairs", "exclude", "--json", "--proof", path)
+    assert done.code == 0, done.stderr
+    assert (done.json["verdict"] == "realizable") == verdict
+    proof = json.loads(path.read_text())
+    assert holds(proof)
+    claims = {claim["claim"]: claim for claim in proof["claims"]}
+    low, high = float(claims["bound"]["at_least"]), float(claims["value"]["at_most"])
+    assert low <= done.json["optimum"]["value"] <= high <= low + 1.1e-6
+    assert loss_of(proof) == pytest.approx(high, abs=3e-12)
+    assert ("realizable with a constant" in claims) == verdict
+    if verdict:
+        question = proof["question"]
+        label = np.repeat(np.arange(len(question["sizes"])), question["sizes"])
+        c = float(claims["realizable with a constant"]["constant"])
+        T = c + float(question["temperature"]) * np.log(weights_of(proof)[np.ix_(label, label)])
+        np.fill_diagonal(T, 1.0)
+        assert np.linalg.eigvalsh(T)[0] > 0
+        claims["realizable with a constant"]["constant"] = "1.5"  # no cosines of 1.5 between unit vectors
+        assert rejected({**proof, "claims": [claims["realizable with a constant"]]})
+
+
+def test_a_verdict_is_of_the_self_pairs_that_the_question_has(run, tmp_path):
+    path = tmp_path / "p.json"
+    flags = ("--labels", "20,25,30", "--kernel", "exponential", "--sigma", 5)
+    for pairs, other in (("exclude", {"claim": "realizable"}), ("include", {"claim": "realizable with a constant"})):
+        run("realizable", "--weighting", "yaware", *flags, "--self-pairs", pairs, "--proof", path)
+        constant = {} if pairs == "exclude" else {"constant": "0"}
+        proof = {**json.loads(path.read_text()), "claims": [{**other, **constant}]}
+        with pytest.raises(verify.NotAProofError, match="self_pairs say otherwise"):
+            verify_losses.check_all(json.dumps(proof))
 
 
 @pytest.mark.slow

@@ -332,7 +332,7 @@ def downhill(path: Path, value: float) -> Any:
 def of_target(report: RealizableReport, problem: Realizable) -> dict[str, Any]:
     """The proof of a verdict about a matrix of fractions, by exact elimination."""
     weighting = weighting_of(problem)
-    if weighting.in_proofs is None:
+    if weighting.in_proofs is None or problem.self_pairs == "exclude":
         return of_weighting(report, problem, weighting)
     labels, sigma = in_fractions(problem, weighting, "proof")
     if report.exact is None:

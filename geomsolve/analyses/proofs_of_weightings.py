@@ -15,7 +15,7 @@ from geomsolve.analyses.realizable import target_of
 from geomsolve.analyses.realizable_report import RealizableReport
 from geomsolve.errors import InputError
 from geomsolve.questions.realizable import Realizable
-from geomsolve.verify_weightings import TAKES
+from geomsolve.verify_weightings import FREE, TAKES
 from geomsolve.weightings import Weighting
 
 MOST_LABELS = 200
@@ -30,13 +30,12 @@ def of_weighting(report: RealizableReport, problem: Realizable, weighting: Weigh
     target = target_of(problem, weighting)
     taken = TAKES.get(weighting.name)
     stated = {key: weighting.in_force(problem.temperature).get(key) for key in (taken or "").split()}
-    plain = target.latents.unit and target.include and target.normalise == "rows" and problem.dim is None
+    plain = target.latents.unit and target.normalise == "rows" and problem.dim is None
     plain = plain and problem.arc is None and problem.bin is None
     if taken is None or not plain or any(x is None for x in stated.values()) or target.zero_weights or target.partial:
         raise InputError(
-            "proofs that stand alone are of weightings above 0 with cosine latents, self pairs included, on labels or "
-            f"weights as given: {', '.join(TAKES)}; leave this out, or --arc, --bin, --dim, --self-pairs, "
-            "--normalise, --similarity",
+            "proofs that stand alone are of weightings above 0 with cosine latents, on labels or weights as given: "
+            f"{', '.join(TAKES)}; leave this out, or --arc, --bin, --dim, --normalise, --similarity",
             field="proof",
         )
     m = target.orbits.n_orbits
@@ -45,18 +44,19 @@ def of_weighting(report: RealizableReport, problem: Realizable, weighting: Weigh
     question: dict[str, Any] = {"weighting": {"name": weighting.name, **{key: _plain(x) for key, x in stated.items()}}}
     if target.labels is not None:
         question["labels"] = _plain(target.labels)
+    question |= {} if target.include else {"self_pairs": "exclude"}
     question |= {"sizes": target.orbits.sizes.tolist(), "temperature": exact(problem.temperature)}
     cosines = target.orbits.nearest_gram(report.attained)
     centroids, spread = target.orbits.factor(cosines)
     dual, low, high = bounds(target.objective(), target.orbits, cosines, None)
     claims: list[dict[str, Any]] = [{"claim": "value", "at_most": high}, {"claim": "bound", "at_least": low}]
-    claims += [{"claim": "unique"}] if report.proof.unique else []
+    claims += [{"claim": "unique"}] if report.proof.unique and target.include else []
     return {
         "kind": "weighting",
         "question": question,
         "point": {"centroids": decimals(centroids), "spread": decimals(spread)},
         "dual": dual,
-        "claims": [*claims, *_verdict(report, weighting, problem)],
+        "claims": [*claims, *(_verdict(report, weighting, problem) if target.include else _up_to_constant(report))],
     }
 
 
@@ -74,6 +74,14 @@ def _verdict(report: RealizableReport, weighting: Weighting, problem: Realizable
     if report.verdict == "inconsistent" and values[0] < -rounding:
         return [{"claim": "not realizable", "against": decimals(vectors[:, 0])}]
     return []
+
+
+def _up_to_constant(report: RealizableReport) -> list[dict[str, Any]]:
+    """The claim that T is psd with one constant, where that is not within rounding."""
+    if report.verdict != "realizable" or report.constant is None or report.target is None:
+        return []
+    inside = report.target["min_eigenvalue"] > 10 * report.target["tolerance"]
+    return [{"claim": FREE, "constant": decimals(np.asarray(report.constant["best"]))}] if inside else []
 
 
 def _plain(x: Any) -> Any:
