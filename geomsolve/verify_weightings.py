@@ -1,13 +1,13 @@
 """Checks proofs about weightings of labels, of the format geomsolve-proof/3, with ``verify.py`` and nothing else.
 
-Samples i have labels y_i, and w_ij says how much two should be alike, w_ij = w_ji above 0:
+Samples i have labels y_i, and w_ij says how much two should be alike, w_ij = w_ji:
 
-    weighted InfoNCE   F = (1/N) sum_i [ log (1/N) sum_j e^{t_ij} - sum_j P_ij t_ij ],   P_ij = w_ij / sum_k w_ik,
+    weighted InfoNCE   F = sum_i a_i [ log (1/N) sum_j e^{t_ij} - sum_j P_ij t_ij ],   P_ij = w_ij / sum_k w_ik,
 
-t = (G - 1)/temperature, all samples with themselves among the others.  F is convex in G.  Where all w_ii are the same F
-is least, its floor, at  T_ij = 1 + temperature log(w_ij / w_ii),  if that is positive semidefinite.  Where self pairs
-are excluded the sums are over j != i, N - 1 of them, and F is least at  T_ij = c + temperature log w_ij,  1 on the
-diagonal, if that is positive semidefinite for a constant c.
+a_i = 1/N unless ``masses`` say otherwise, t = (G - 1)/temperature, all samples with themselves among the others.  F is
+convex in G.  Where all w_ii are the same F is least, its floor, at  T_ij = 1 + temperature log(w_ij / w_ii),  if that
+is positive semidefinite.  Where self pairs are excluded the sums are over j != i, N - 1 of them, and F is least at
+T_ij = c + temperature log w_ij,  1 on the diagonal, if that is positive semidefinite for a constant c.
 
     xclr         log w = (cosine of y_i and y_j - 1) / target_temperature    T = r S + 1 - r, r = temperature / that
     yaware       a kernel of u = |y_i - y_j| / sigma                         soft-supcon   1, or epsilon
@@ -27,11 +27,11 @@ TAKES |= {"custom": "weights"}
 """The parameters that each weighting takes."""
 
 KERNELS = ("gaussian", "exponential", "epanechnikov", "linear", "cosine")
-ASKS = "weighting labels sizes temperature self_pairs"
+ASKS = "weighting labels sizes temperature self_pairs masses"
 
 
 def logarithms(question: Any) -> Balls:
-    """log w between distinct labels, symmetric."""
+    """log w between distinct labels, symmetric; None where a matrix has a 0."""
     given = _entry(question, "weighting", dict)
     name = _entry(given, "name", str)
     _need(name in TAKES and {*given} == {"name", *TAKES.get(name, "").split()}, f"{name:.40} takes {TAKES.get(name)}")
@@ -41,8 +41,8 @@ def logarithms(question: Any) -> Balls:
         fits = 1 <= len(rows) <= verify.MOST_ORBITS and all(len(row) == len(rows) for row in rows)
         _need(fits, f"weights: wanted a square matrix, of up to {verify.MOST_ORBITS} rows")
         _need([*map(list, zip(*rows, strict=True))] == rows, "weights: wanted a symmetric matrix")
-        _need(all(w > 0 for row in rows for w in row), "weights: wanted numbers above 0")
-        return [[_ball(w).log() for w in row] for row in rows]
+        _need(all(w >= 0 for row in rows for w in row), "weights: wanted numbers of 0 or more")
+        return [[_ball(w).log() if w else None for w in row] for row in rows]
     y = [_numbers({"labels": row}, "labels") for row in _entry(question, "labels", list)]
     _need(1 <= len(y) <= verify.MOST_ORBITS and len({*map(len, y)}) == 1, "labels: too many, none, or not alike")
     _need(len({tuple(row) for row in y}) == len(y), "labels: wanted distinct ones, with their sizes")
@@ -95,8 +95,12 @@ class Weighted(Classes):
         _need(question.get("self_pairs", "include") in ("include", "exclude"), "self_pairs: wanted include or exclude")
         self.itself = question.get("self_pairs", "include") == "include"
         _need(self.itself or self.count > 1, "sizes: wanted two samples or more")
-        w = [[x.exp() for x in row] for row in self.logs]
+        w = [[_ball(0) if x is None else x.exp() for x in row] for row in self.logs]
         total = [sum((n if self.itself else n - (g == h)) * w[g][h] for h, n in enumerate(self.sizes)) for g in self.m]
+        _need(all(z > 0 for z in total), "weights: a sample has none above 0")
+        given = _numbers(question, "masses", len(self.sizes)) if "masses" in question else [Fraction(1)] * len(total)
+        _need(all(x > 0 for x in given), "masses: wanted numbers above 0")
+        self.masses = [_ball(x / _dot(self.sizes, given)) for x in given]
         self.target = [[y / z for y in row] for row, z in zip(w, total, strict=True)]
 
     def terms(self, C: Balls, shares: Any) -> tuple[Any, Any, Balls]:
@@ -107,8 +111,8 @@ class Weighted(Classes):
             x = [y.exp() for y in t]
             whole = int(self.itself) + sum(self.others[g][h] * x[h] for h in used)
             pulled = sum(self.others[g][h] * self.target[g][h] * t[h] for h in used)
-            value += self.sizes[g] * ((whole / (self.count - (not self.itself))).log() - pulled) / self.count
-            slope.append([scale * (x[h] / whole - self.target[g][h]) / self.count for h in self.m])
+            value += self.sizes[g] * self.masses[g] * ((whole / (self.count - (not self.itself))).log() - pulled)
+            slope.append([self.masses[g] * scale * (x[h] / whole - self.target[g][h]) for h in self.m])
         return value, value, slope
 
     def strictly_convex(self) -> bool:
@@ -132,6 +136,7 @@ def verdict(data: Any, claim: str, given: Any = None) -> Outcome:
     question = _entry(data, "question", dict, ASKS)
     q = Weighted(question)
     _need(q.itself == (claim != FREE), f"{claim}: self_pairs say otherwise")
+    _need(not any(x is None for row in q.logs for x in row), f"{claim}: some weights are 0")
     if claim == FREE:
         c, t = _ball(_number(given, "constant")), _ball(1 / q.scale)
         holds = verify.positive(q, [[c + t * x for x in row] for row in q.logs], [_ball(1) for _ in q.m])

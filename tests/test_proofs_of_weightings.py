@@ -129,6 +129,62 @@ def test_without_self_pairs_the_proof_is_of_sums_over_others(run, tmp_path, flag
         assert rejected({**proof, "claims": [claims["realizable with a constant"]]})
 
 
+def kernel_of(u):
+    return np.exp(-u * u / 2)
+
+
+BY_NUMBERS = {
+    "supcon": (("supcon", "--labels", "classes:5,3,2"), [0] * 5 + [1] * 3 + [2] * 2, lambda a, b: float(a == b)),
+    "linear": (
+        ("yaware", "--labels", "20,25,30,44", "--sigma", 8, "--kernel", "linear"),
+        [20, 25, 30, 44],
+        lambda a, b: max(0.0, 1 - abs(a - b) / 8),
+    ),
+    "columns": (
+        ("yaware", "--labels", "20,25,30,30,44", "--sigma", 8, "--normalise", "columns"),
+        [20, 25, 30, 30, 44],
+        lambda a, b: kernel_of((a - b) / 8),
+    ),
+    "binned": (
+        ("yaware", "--labels", "20,24,30,44", "--sigma", 8, "--bin", 10),
+        [20, 20, 30, 40],
+        lambda a, b: kernel_of((a - b) / 8),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BY_NUMBERS)
+def test_weightings_that_are_not_known_by_name_are_proven_as_numbers(run, tmp_path, case):
+    """sum_ij (w_ij / Z) (log mean_k e^{t_ik} - t_ij) / N, Z of row i, or of column j."""
+    flags, labels, weight = BY_NUMBERS[case]
+    path = tmp_path / "p.json"
+    done = run("realizable", "--weighting", *flags, "--json", "--proof", path)
+    assert done.code == 0, done.stderr
+    proof = json.loads(path.read_text())
+    assert holds(proof)
+    assert flags[0] in proof["assuming"]
+    question = proof["question"]
+    shown = {**proof, "question": {"classes": [{"size": n, "weight": "1"} for n in question["sizes"]]}}
+    vectors = expanded(shown)[1]
+    t = (vectors @ vectors.T - 1) / float(question["temperature"])
+    w = np.array([[weight(a, b) for b in labels] for a in labels])
+    P = w / w.sum(axis=0 if case == "columns" else 1).reshape((1, -1) if case == "columns" else (-1, 1))
+    loss = float(np.mean((P * (np.log(np.exp(t).mean(axis=1))[:, None] - t)).sum(axis=1)))
+    claims = {claim["claim"]: claim for claim in proof["claims"]}
+    low, high = float(claims["bound"]["at_least"]), float(claims["value"]["at_most"])
+    assert low <= done.json["optimum"]["value"] + 1e-12
+    assert done.json["optimum"]["value"] <= high <= low + 1.1e-6
+    assert loss == pytest.approx(high, abs=3e-12)
+
+
+def test_no_verdict_is_claimed_where_weights_are_0(run, tmp_path):
+    path = tmp_path / "p.json"
+    run("realizable", "--weighting", "supcon", "--labels", "classes:2,2", "--proof", path)
+    proof = json.loads(path.read_text())
+    with pytest.raises(verify.NotAProofError, match="some weights are 0"):
+        verify_losses.check_all(json.dumps({**proof, "claims": [{"claim": "realizable"}]}))
+
+
 def test_a_verdict_is_of_the_self_pairs_that_the_question_has(run, tmp_path):
     path = tmp_path / "p.json"
     flags = ("--labels", "20,25,30", "--kernel", "exponential", "--sigma", 5)
@@ -190,7 +246,8 @@ REFUSED = {
     "share none": ({"name": "jaccard"}, [["1", "0"], ["0", "1"]]),
     "a matrix takes none": ({"name": "custom", "weights": [["1", "1"], ["1", "1"]]}, [["0"], ["1"]]),
     "wanted a symmetric matrix": ({"name": "custom", "weights": [["1", ".5"], [".4", "1"]]}, None),
-    "wanted numbers above 0": ({"name": "custom", "weights": [["1", "0"], ["0", "1"]]}, None),
+    "wanted numbers of 0 or more": ({"name": "custom", "weights": [["1", "-1"], ["-1", "1"]]}, None),
+    "a sample has none above 0": ({"name": "custom", "weights": [["1", "0"], ["0", "0"]]}, None),
     "those of samples with themselves differ": ({"name": "custom", "weights": [["1", "0.5"], ["0.5", "2"]]}, None),
     "hope takes": ({"name": "hope"}, [["0"], ["1"]]),
 }

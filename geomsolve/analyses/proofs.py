@@ -37,7 +37,7 @@ from geomsolve.analyses.proofs_of_classifiers import of_classifiers
 from geomsolve.analyses.proofs_of_frames import of_frame
 from geomsolve.analyses.proofs_of_sides import of_sides
 from geomsolve.analyses.proofs_of_spacing import of_spacing
-from geomsolve.analyses.proofs_of_weightings import of_weighting
+from geomsolve.analyses.proofs_of_weightings import as_given, of_weighting
 from geomsolve.analyses.realizable import weighting_of
 from geomsolve.analyses.realizable_report import RealizableReport
 from geomsolve.analyses.threshold import Path, path_over
@@ -332,7 +332,7 @@ def downhill(path: Path, value: float) -> Any:
 def of_target(report: RealizableReport, problem: Realizable) -> dict[str, Any]:
     """The proof of a verdict about a matrix of fractions, by exact elimination."""
     weighting = weighting_of(problem)
-    if weighting.in_proofs is None or problem.self_pairs == "exclude":
+    if weighting.in_proofs is None or problem.self_pairs == "exclude" or not as_given(problem):
         return of_weighting(report, problem, weighting)
     labels, sigma = in_fractions(problem, weighting, "proof")
     if report.exact is None:
