@@ -33,8 +33,8 @@ def of_weighting(report: RealizableReport, problem: Realizable, weighting: Weigh
     target = target_of(problem, weighting)
     if type(target) is not Target or not target.latents.unit or target.partial or problem.dim is not None:
         raise InputError(
-            "proofs that stand alone are of one weight for each pair, all known, and cosine latents; leave this out, or "
-            "--dim, --similarity",
+            "proofs that stand alone are of one weight for each pair, all known, and cosine latents; leave this out, "
+            "or --dim, --similarity",
             field="proof",
         )
     m = target.orbits.n_orbits
