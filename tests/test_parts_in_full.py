@@ -191,3 +191,19 @@ def test_the_multipliers_of_least_margins_are_as_large_as_they_may_be():
     loss = make_loss("cross-entropy", {})
     program = loss.program(loss.orbits((0.2,) * 5, (3,) * 5))
     assert solve_peeled(program, tolerance=1e-9).certificate.min_eigenvalue == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.05, 1e-4])
+def test_softmax_over_classifiers_is_that_of_its_definition_at_any_temperature(temperature):
+    """sum_i p_i [log sum_l e^{(C_il - C_ii)/t}], every feature with the prototype of its class."""
+    joint = Joint.classes(ORBITS, 0.0)
+    objective = make_pair_loss("cosine-softmax", {"temperature": temperature}).objective(joint)
+    corner = np.array([[0.1, 0.2, -0.3], [0.3, -0.2, 0.4], [-0.3, 0.5, 0.3]])
+    cross = np.column_stack([corner, [0.9, 0.3, 0.8]])
+    index = ORBITS.index
+    full = corner[np.ix_(index, index)]
+    np.fill_diagonal(full, cross[index, -1])
+    p = ORBITS.proportions[index]
+    ahead = (full - np.diag(full)[:, None]) / temperature
+    expected = float(p @ np.logaddexp.reduce(ahead, axis=1))
+    assert objective.value(cross) == pytest.approx(expected, rel=1e-12)
