@@ -224,10 +224,7 @@ def _named(dim: int, cosine: float, lines: bool) -> tuple[int, str]:
         known = [(n, name) for n, s, name in table.get(d, ()) if s <= cosine + SLACK]
         if d >= 4 and cosine >= 0.5 - SLACK:
             known.append(((d * (d - 1)) * (1 if lines else 2), f"roots of D{d}"))
-        half = round(log(d, 4)) if d > 1 else 0
-        if half > 1 and 4**half == d and 1 / sqrt(d) <= cosine + SLACK:
-            known.append((d * (d // 2 + 1) * plain, "Kerdock"))
-        found = max([own, *known], key=_count)
+        found = max([own, *known, kerdock(d, cosine, lines=lines)], key=_count)
         sums = [(best[e][0] + best[d - e][0], best[e][1]) for e in table if 0 < e < d and best[e][0]]
         joined = [(n, name if name.startswith("orthogonal sum") else f"orthogonal sum with {name}") for n, name in sums]
         best.append(max([found, *joined], key=_count))
