@@ -28,7 +28,6 @@ from dataclasses import replace
 import numpy as np
 
 from geomsolve.gram.orbits import Blocks, Orbits
-from geomsolve.gram.simplex import simplex_cosine
 from geomsolve.gram.types import FloatArray
 from geomsolve.objectives.base import Objective
 from geomsolve.proof.certificate import collapse_is_optimal, dual_blocks
@@ -62,7 +61,7 @@ def rootless(objective: Objective, orbits: Orbits, cosines: FloatArray) -> State
 def start(objective: Objective, orbits: Orbits) -> State | None:
     """The regular simplex; the root of its forces if they all repel, and no root at all if some attract."""
     m, n = orbits.n_orbits, orbits.sizes
-    state = rootless(objective, orbits, np.full((m, m), simplex_cosine(orbits.n_classes)))
+    state = rootless(objective, orbits, orbits.regular_simplex())
     attraction = state.attraction
     if not isinstance(attraction, float):
         return state
