@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import special
 
 from geomsolve.analyses.classifiers import program_of
+from geomsolve.errors import InputError
 from geomsolve.gram.codes import PROVEN
 from geomsolve.gram.nonnegative import raised
 from geomsolve.gram.orbits import Orbits
@@ -19,7 +21,9 @@ from geomsolve.objectives.base import RowCurvature
 from geomsolve.objectives.cross import Joint
 from geomsolve.objectives.distances import DistanceHinge, SmoothDistanceHinge
 from geomsolve.objectives.drawn_batches import Batches
+from geomsolve.objectives.fixed_batches import positions
 from geomsolve.objectives.pairs import part_of
+from geomsolve.objectives.random_start import random_angles
 from geomsolve.pair_losses import make_pair_loss
 from geomsolve.proof.attainable import upper_bound
 from geomsolve.proof.certificate import collapse_blocks
@@ -207,3 +211,22 @@ def test_softmax_over_classifiers_is_that_of_its_definition_at_any_temperature(t
     ahead = (full - np.diag(full)[:, None]) / temperature
     expected = float(p @ np.logaddexp.reduce(ahead, axis=1))
     assert objective.value(cross) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 100, 10**6])
+def test_the_cosine_of_random_directions_has_the_square_of_its_dimension(dim):
+    """E cos^2 = 1/d, and E e^{s cos} is between 1 and e^{s^2 / (2 d)} (sub-Gaussian), at d = 2 the Bessel function."""
+    angles, weights = random_angles(dim, sharpness=10.0)
+    assert weights.sum() == pytest.approx(1, rel=1e-12)
+    assert weights @ np.cos(angles) ** 2 == pytest.approx(1 / dim, rel=1e-9)
+    mean = float(weights @ np.exp(10 * np.cos(angles)))
+    assert 1 < mean < math.exp(50 / dim) or dim == 2
+    if dim == 2:
+        assert mean == pytest.approx(float(special.i0(10.0)), rel=1e-12)
+
+
+@pytest.mark.parametrize("number", [0, 4, -1])
+def test_batches_name_classes_from_1_to_their_number(number):
+    assert positions([[1, 2], [2, 3]], ("a", "b", "c")) == ((1, 2), (2, 3))
+    with pytest.raises(InputError, match="numbers from 1 to 3"):
+        positions([[1, number]], ("a", "b", "c"))
