@@ -39,12 +39,14 @@ def without_times(rows: list[dict]) -> list[str]:
 
 
 def start(*args) -> subprocess.Popen:
+    """A batch that Ctrl-C reaches, even where the tests themselves run in the background, deaf to it."""
     return subprocess.Popen(
         [sys.executable, "-m", "geomsolve", "batch", *map(str, args)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
