@@ -59,8 +59,9 @@ class Potential:
 
     def __init__(self, text: str) -> None:
         _need(len(text) <= LONGEST, f"psi: longer than {LONGEST} characters")
+        self.text = text.strip()
         try:
-            self.tree = ast.parse(text.strip(), mode="eval").body
+            self.tree = ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             _need(False, f"psi: {text!r:.60} is no expression")
         self.strict, cells, looked = True, [(Fraction(-1), Fraction(1))], 0
@@ -88,7 +89,7 @@ class Potential:
         _need(depth <= DEEPEST, f"psi: more than {DEEPEST} operations within each other")
         given = getattr(node, "value", None)
         if isinstance(node, ast.Constant) and type(given) in (int, float):
-            return verify.flint.arb_series([_ball(Fraction(repr(given)))])
+            return verify.flint.arb_series([_ball(_number(ast.get_source_segment(self.text, node), "psi"))])
         if isinstance(node, ast.Name) and node.id in ("x", "pi", "e"):
             arb, series = verify.flint.arb, verify.flint.arb_series
             return x if node.id == "x" else series([arb.pi() if node.id == "pi" else arb(1).exp()])
@@ -97,13 +98,13 @@ class Potential:
             return -inner if isinstance(node.op, ast.USub) else inner
         if isinstance(node, ast.BinOp) and type(node.op) in OPERATIONS:
             return self.combined(OPERATIONS[type(node.op)], node, x, depth)
-        name = getattr(getattr(node, "func", None), "attr", getattr(getattr(node, "func", None), "id", ""))
-        fits = isinstance(node, ast.Call) and name in FUNCTIONS and not node.keywords
-        _need(fits, f"psi: {ast.unparse(node)!r:.60} cannot stand in it")
-        parts = [self.made(part, x, depth + 1) for part in node.args]  # type: ignore[attr-defined]
-        _need(len(parts) == 1 + (name == "logaddexp"), f"psi: {name} takes another number of arguments")
-        inside = self.exponent(node.args[0], plus_one=name == "log") if name in ("log", "log1p") else None  # type: ignore[attr-defined]
-        return FUNCTIONS[name](*parts) if inside is None else _softplus(self.made(inside, x, depth + 2))
+        name, args = called(node), getattr(node, "args", [])
+        _need(name in FUNCTIONS, "psi: of calls only those of known functions can stand in it, and no other syntax")
+        _need(len(args) == 1 + (name == "logaddexp"), f"psi: {name} takes another number of arguments")
+        inside = self.exponent(args[0], plus_one=name == "log") if name in ("log", "log1p") else None
+        if inside is not None:
+            return _softplus(self.made(inside, x, depth + 2))
+        return FUNCTIONS[name](*(self.made(part, x, depth + 1) for part in args))
 
     def combined(self, sign: str, node: ast.BinOp, x: Any, depth: int) -> Any:
         """A sum, product, quotient or power."""
@@ -124,9 +125,19 @@ class Potential:
             parts = (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) else ()
             rest = [part for part in parts if not (isinstance(part, ast.Constant) and part.value == 1)]
             return self.exponent(rest[0], plus_one=False) if len(parts) == 2 and len(rest) == 1 else None
-        func = getattr(node, "func", None)
-        called = getattr(func, "attr", getattr(func, "id", ""))
-        return node.args[0] if isinstance(node, ast.Call) and called == "exp" and len(node.args) == 1 else None
+        return node.args[0] if called(node) == "exp" and len(getattr(node, "args", [])) == 1 else None  # type: ignore[attr-defined]
+
+
+def called(node: ast.AST) -> str:
+    """The name of a function that a node calls, bare or of numpy or math; empty for anything else."""
+    func = node.func if isinstance(node, ast.Call) and not node.keywords else None
+    if (
+        isinstance(func, ast.Attribute)
+        and isinstance(func.value, ast.Name)
+        and func.value.id in ("np", "numpy", "math")
+    ):
+        return func.attr
+    return func.id if isinstance(func, ast.Name) else ""
 
 
 def frame(data: Any, claim: str, text: str = "0", made: type[Classes] = Classes) -> Outcome:
@@ -143,6 +154,7 @@ def frame(data: Any, claim: str, text: str = "0", made: type[Classes] = Classes)
     slopes = [D[g][h] for g in q.m for h in q.m if q.others[g][h]]
     least = f"the least slope is {min(slopes, key=lambda x: float(x.mid())).str(3)}"
     if claim == "unique":
+        _need(not shares, "unique: not of a loss with kinks")
         alone = repel(slopes, strict=not q.strictly_convex())
         return "the frame is the only optimum without negative coordinates", alone, least
     parts = [repel(slopes), below((_ball(_number(text, claim)), floor))]

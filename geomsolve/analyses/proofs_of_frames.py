@@ -38,5 +38,5 @@ def of_frame(report: ImbalanceReport, problem: Imbalance, loss: Loss) -> dict[st
         **assumed(loss.assumption(report.orbits)),
         "question": {"loss": stated, "classes": classes},
         "dual": {} if shares is None else {"shares": decimals(shares)},
-        "claims": [*claims, *([{"claim": "unique"}] if report.unique else [])],
+        "claims": [*claims, *([{"claim": "unique"}] if report.unique and shares is None else [])],
     }
